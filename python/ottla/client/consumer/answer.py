@@ -50,27 +50,28 @@ class Answer:
     """What a Fetch brought of a partition.
 
     Its records are made by and by, so that few of them are objects at a time: those that are made
-    are `_made`, of which the first `_index` are delivered; `_rest` is not made yet.
+    are `made`, of which the first `index` are delivered; `_rest` is not made yet.
 
-    Invariants: `_begin` is the position before the first of `_made`, `_end` the one behind the
+    Invariants: `_begin` is the position before the first of `made`, `_end` the one behind the
     last; where none are made, both are the partition's position.
 
     Attributes:
         assigned: the partition.
         size_bytes: of its records as they came.
         count: how many records were made.
+        made, index: see above.
     """
 
     __slots__ = (
         "_begin",
         "_end",
-        "_index",
-        "_made",
         "_part",
         "_rest",
         "_unread",
         "assigned",
         "count",
+        "index",
+        "made",
         "size_bytes",
     )
 
@@ -89,19 +90,19 @@ class Answer:
         self._unread = (data, begin.offset, aborted, check_crcs)
         self._rest: FetchedRecords | None = None
         self._part: FetchedRecords | None = None
-        self._made: list[ConsumerRecord] = []
-        self._index = 0
+        self.made: list[ConsumerRecord] = []
+        self.index = 0
         self._begin = self._end = begin
 
     @property
     def position(self) -> Position:
         """Where the partition goes on: behind what is delivered."""
-        index = self._index
-        if index == len(self._made):
+        index = self.index
+        if index == len(self.made):
             return self._end
         if index == 0:
             return self._begin
-        last = self._made[index - 1]
+        last = self.made[index - 1]
         return self._behind(last.offset + 1, last.leader_epoch)
 
     @property
@@ -118,7 +119,7 @@ class Answer:
     @property
     def is_drained(self) -> bool:
         """Whether all of it is delivered."""
-        if self._index < len(self._made):
+        if self.index < len(self.made):
             return False
         rest = self._read()
         return not rest and rest.error is None and self._end.offset >= rest.next_position
@@ -129,14 +130,14 @@ class Answer:
         Raises:
             CorruptFetchError: the next batch cannot be read.
         """
-        if self._index < len(self._made):
+        if self.index < len(self.made):
             return True
         part = self._split(limit)
         if part is None:
             return False
         topic, partition = self.assigned.partition
         self._begin, self._end = self._end, self._behind(part.next_position, part.leader_epoch)
-        self._part, self._made, self._index = part, part.records(topic, partition), 0
+        self._part, self.made, self.index = part, part.records(topic, partition), 0
         return True
 
     def take_into(
@@ -147,30 +148,15 @@ class Answer:
         Raises:
             RecordDeserializationError: of the next record, which is not delivered.
         """
-        index = self._index
-        stop = min(len(self._made), index + limit - len(taken))
+        index = self.index
+        stop = min(len(self.made), index + limit - len(taken))
         if deserializers is None:
-            taken += self._made[index:stop]
-            self._index = stop
+            taken += self.made[index:stop]
+            self.index = stop
             return
-        while self._index < stop:
-            taken.append(deserializers.apply(self._made[self._index]))
-            self._index += 1
-
-    def next(self, deserializers: Deserializers | None) -> ConsumerRecord | None:
-        """Delivers a record that is ready; ``None`` where none is.
-
-        Raises:
-            RecordDeserializationError: it is not delivered.
-        """
-        index = self._index
-        if index == len(self._made):
-            return None
-        record = self._made[index]
-        if deserializers is not None:
-            record = deserializers.apply(record)
-        self._index = index + 1
-        return record
+        while self.index < stop:
+            taken.append(deserializers.apply(self.made[self.index]))
+            self.index += 1
 
     def take_part(self, limit: int) -> FetchedRecords | None:
         """Delivers records at once, not as objects; ``None`` where there are none.
@@ -178,13 +164,13 @@ class Answer:
         Raises:
             CorruptFetchError: the next batch cannot be read.
         """
-        if self._part is not None and self._index < len(self._made):
-            part, _ = self._part.split(self._index)[1].split(limit)
-            self._index += len(part)
+        if self._part is not None and self.index < len(self.made):
+            part, _ = self._part.split(self.index)[1].split(limit)
+            self.index += len(part)
             return part
         found = self._split(limit)
         if found is not None:
-            self._made, self._index, self._part = [], 0, None
+            self.made, self.index, self._part = [], 0, None
             self._begin = self._end = self._behind(found.next_position, found.leader_epoch)
         return found
 
@@ -200,7 +186,7 @@ class Answer:
         rest = self._read()
         if not rest:
             self._begin = self._end = self._behind(rest.next_position, rest.leader_epoch)
-            self._made, self._index, self._part = [], 0, None
+            self.made, self.index, self._part = [], 0, None
             if rest.error is not None:
                 topic, partition = self.assigned.partition
                 raise CorruptFetchError(topic, partition, rest.next_position, rest.error)

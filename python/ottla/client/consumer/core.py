@@ -152,7 +152,7 @@ class ConsumerCore:
                 self._poll_group(now_ms)
             group.tick(now_ms)
         self._positions.tick(now_ms)
-        self._records.drop_stale()
+        self._drop_stale()
         if not self.is_closed:
             self._records.tick(now_ms)
         self._queries.tick(now_ms)
@@ -161,9 +161,8 @@ class ConsumerCore:
         if self._sleepers and self._has_something():
             self._wake()
         # Who gets records one by one polls as well, now and then.
-        self.delivery.wants_poll = (
-            self.event is not None or now_ms >= self._polled_ms + _POLL_EACH_MS
-        )
+        is_due = self.event is not None or now_ms >= self._polled_ms + _POLL_EACH_MS
+        self.delivery.look(is_due=is_due)
 
     def next_deadline_ms(self) -> int | None:
         """Returns when something is due; ``None`` while there is nothing to wait for."""
@@ -174,6 +173,10 @@ class ConsumerCore:
             None if self._group is None else self._group.next_deadline_ms(),
         ]
         return min((one for one in times if one is not None), default=None)
+
+    def _drop_stale(self) -> None:
+        self._records.drop_stale()
+        self.delivery.look(is_due=False)
 
     def _note_metadata(self) -> None:
         self._has_new_metadata = True
@@ -209,7 +212,7 @@ class ConsumerCore:
         if self._table.partitions() - set(wanted):
             self._commit_automatically(now_ms)
         self._table.set(wanted)
-        self._records.drop_stale()
+        self._drop_stale()
         self.network.metadata.set_topics(self._topics())
 
     def subscribe(self, topics: Iterable[str], now_ms: int) -> None:
@@ -247,7 +250,7 @@ class ConsumerCore:
             self._table.set(())
         self._subscription.end()
         self.network.metadata.follow_all_topics(follow=False)
-        self._records.drop_stale()
+        self._drop_stale()
         return pending
 
     def assignment(self) -> frozenset[TopicPartition]:
@@ -289,7 +292,7 @@ class ConsumerCore:
             return self._commit_automatically(now_ms)
         if event.kind is EventKind.LOSE:
             self._table.remove(event.partitions)
-            self._records.drop_stale()
+            self._drop_stale()
         else:
             self._table.set([*self._table.partitions(), *event.partitions])
             self.network.metadata.add_topics(self._topics())
@@ -302,7 +305,7 @@ class ConsumerCore:
             return
         if event.kind is EventKind.REVOKE:
             self._table.remove(event.partitions)
-            self._records.drop_stale()
+            self._drop_stale()
         self._group.membership.event_done(now_ms)
 
     # Records.
@@ -364,7 +367,7 @@ class ConsumerCore:
     def seek(self, partition: TopicPartition, position: Position) -> None:
         """Goes on from a position."""
         self._assigned(partition).seek(position)
-        self._records.drop_stale()
+        self._drop_stale()
 
     def seek_to_times(self, timestamps: Mapping[TopicPartition, int]) -> None:
         """Goes on from the first records of times or later; from the end where there is none."""
@@ -385,7 +388,7 @@ class ConsumerCore:
         """Goes on from what the group has committed; of all partitions by default."""
         for partition in self._named(partitions):
             self._assigned(partition).await_offset()
-        self._records.drop_stale()
+        self._drop_stale()
 
     def position(self, partition: TopicPartition) -> Pending:
         """Returns the offset of the next record, once that is known, with its epochs."""
@@ -406,6 +409,7 @@ class ConsumerCore:
         """Delivers nothing of partitions, and keeps what is fetched of them."""
         for one in [self._assigned(partition) for partition in partitions]:
             one.is_paused = is_paused
+        self._drop_stale()
 
     def paused(self) -> frozenset[TopicPartition]:
         """Returns the partitions that are paused."""
@@ -415,7 +419,7 @@ class ConsumerCore:
         found = [(self._assigned(partition), each) for partition, each in timestamps.items()]
         for one, timestamp in found:
             one.reset(timestamp)
-        self._records.drop_stale()
+        self._drop_stale()
 
     def _named(self, partitions: Iterable[TopicPartition] | None) -> list[TopicPartition]:
         return list(self._table.partitions() if partitions is None else partitions)

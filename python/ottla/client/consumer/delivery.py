@@ -71,8 +71,17 @@ class Delivery:
 
     def tell(self, error: Exception) -> None:
         """The next poll raises an error, once."""
+        self.wants_poll = True
         if len(self._told) < _MOST_TOLD:
             self._told.setdefault((type(error), str(error)), error)
+
+    def look(self, *, is_due: bool) -> None:
+        """Something may have changed: records one by one go on as before, or by a poll."""
+        answer = self._current
+        if answer is not None:
+            assigned = answer.assigned
+            is_current = assigned.answer is answer and assigned.may_deliver
+            self.wants_poll = self.wants_poll or is_due or not is_current
 
     def has_something(self) -> bool:
         """Whether a poll would return or raise something."""
@@ -139,12 +148,16 @@ class Delivery:
             RecordDeserializationError: it cannot be made.
         """
         answer = self._current
-        if answer is None or self.wants_poll or self._told:
+        if answer is None or self.wants_poll:
             return None
-        assigned = answer.assigned
-        if assigned.answer is not answer or not assigned.may_deliver:
+        index = answer.index
+        if index == len(answer.made):
             return None
-        return answer.next(self._deserializers)
+        record = answer.made[index]
+        if self._deserializers is not None:
+            record = self._deserializers.apply(record)
+        answer.index = index + 1
+        return record
 
     def take_one(self, now_ms: int) -> ConsumerRecord | None:
         """Returns one record, and finds more for `next_record`; ``None`` where there is none."""
@@ -159,7 +172,7 @@ class Delivery:
                 raise
             if has_more:
                 self._current = answer
-                return answer.next(self._deserializers)
+                return self.next_record()
             self._finish(answer, now_ms)
         return None
 
