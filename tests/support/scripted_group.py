@@ -70,6 +70,7 @@ class ScriptedGroup:
         raised: what `poll` raised.
         events: that appeared; each is done at once unless `holds_events`.
         is_polling: whether the application does.
+        refuse: error codes of partitions that are never committed.
         silent: APIs that are not answered.
         skips_assignment: whether a leader is told to assign nothing.
         target: partitions of "t" that KIP-848's coordinator wants the member to have.
@@ -88,6 +89,7 @@ class ScriptedGroup:
         self.is_polling = True
         self.holds_events = self.skips_assignment = False
         self.silent: set[str] = set()
+        self.refuse: dict[int, int] = {}
         self.target: list[int] = [0, 1, 2, 3]
         self.committed: dict[tuple[str, int], Any] = {}
         self.generation = 0
@@ -221,9 +223,14 @@ class ScriptedGroup:
         topics = []
         for topic in request.topics:
             for each in topic.partitions if not code else ():
+                if each.partition_index in self.refuse:
+                    continue
                 self.committed["t", each.partition_index] = each
             partitions = [
-                OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=code)
+                OffsetCommitResponsePartition(
+                    partition_index=each.partition_index,
+                    error_code=self.refuse.get(each.partition_index, code),
+                )
                 for each in topic.partitions
             ]
             named = {"topic_id": topic.topic_id} if version >= 10 else {"name": topic.name}
