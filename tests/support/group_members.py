@@ -184,6 +184,7 @@ class GroupMembers:
         seed: of all chance.
         make: makes a broker that begins at a time.
         topics: partitions by name.
+        config: of the broker, unless `make` is given.
         most_latency_ms: how long a frame is on its way at most.
         most_work_ms: how long a consumer takes to do what an event asks at most.
         is_exclusive: whether no partition may ever have two owners.
@@ -195,6 +196,7 @@ class GroupMembers:
         *,
         make: Callable[[int], Broker] | None = None,
         topics: Mapping[str, int] | None = None,
+        config: Mapping[str, str] | None = None,
         most_latency_ms: int = 3,
         most_work_ms: int = 1,
         is_exclusive: bool = True,
@@ -205,7 +207,7 @@ class GroupMembers:
         self.is_exclusive = is_exclusive
         self._most_latency_ms = most_latency_ms
         self._most_work_ms = most_work_ms
-        self._make = make or (lambda _now_ms: new_broker(SMALL))
+        self._make = make or (lambda _now_ms: new_broker({**SMALL, **(config or {})}))
         self._sockets: dict[Connection, _Socket] = {}
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._order = count()

@@ -70,6 +70,7 @@ class ScriptedGroup:
         raised: what `poll` raised.
         events: that appeared; each is done at once unless `holds_events`.
         is_polling: whether the application does.
+        epoch_to_come: of KIP-848's member, from its next heartbeat on.
         refuse: error codes of partitions that are never committed.
         silent: APIs that are not answered.
         skips_assignment: whether a leader is told to assign nothing.
@@ -93,7 +94,7 @@ class ScriptedGroup:
         self.target: list[int] = [0, 1, 2, 3]
         self.committed: dict[tuple[str, int], Any] = {}
         self.generation = 0
-        self.epoch = 0
+        self.epoch = self.epoch_to_come = 0
         self.members: list[JoinGroupResponseMember] = []
         for api in _SCRIPTED:
             self.cluster.on(api, partial(self._answer, api))
@@ -211,6 +212,7 @@ class ScriptedGroup:
             return ConsumerGroupHeartbeatResponse(error_code=code, error_message="so it is")
         if not request.member_epoch:
             self.epoch += 1
+        self.epoch = self.epoch_to_come or self.epoch
         target = TopicPartitions(topic_id=self.cluster.id_of("t"), partitions=self.target)
         return ConsumerGroupHeartbeatResponse(
             member_id=request.member_id,

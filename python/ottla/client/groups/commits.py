@@ -69,6 +69,8 @@ class _Commit:
         self.group = group
         self.offsets = dict(offsets)
         self.deadline_ms = deadline_ms
+        # Whether it goes out in whichever epoch the member has by then.
+        self.follows_epoch = False
 
 
 class Commits:
@@ -147,6 +149,9 @@ class Commits:
         if self._coordinator.node_id is None:
             self._coordinator.look_for(now_ms)
             return
+        for each in self._waiting:
+            if each.follows_epoch and self._membership.assignment >= set(each.offsets):
+                each.group = self._membership.group_metadata()
         group = self._waiting[0].group
         count = next(
             (index for index, each in enumerate(self._waiting) if each.group != group),
@@ -238,11 +243,11 @@ class Commits:
     def _has_gone_on(self, commit: _Commit, now_ms: int) -> bool:
         """Whether the member still has what it commits, so that it may do so in its new epoch."""
         self._membership.refused(Reaction.STALE, commit.group, now_ms)
-        group = self._membership.group_metadata()
-        if group.generation_id < 0 or not self._membership.assignment >= set(commit.offsets):
-            return False
-        commit.group = group
-        return True
+        commit.follows_epoch = (
+            self._membership.group_metadata().generation_id >= 0
+            and self._membership.assignment >= set(commit.offsets)
+        )
+        return commit.follows_epoch
 
     def _error(self, found: Reaction, code: int, partition: TopicPartition) -> BaseException:
         where = f"{partition.topic}-{partition.partition}: {name_of(code)}"
