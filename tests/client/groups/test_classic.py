@@ -85,6 +85,22 @@ def test_a_leader_has_partitions_assigned_that_were_added(strategy: str) -> None
     assert (len(first.owned), len(second.owned)) == (3, 3)
 
 
+def test_a_leader_goes_on_looking_at_topics_that_only_others_read() -> None:
+    world = GroupMembers(topics={"t": 1, "u": 1})
+    settings = {**COOPERATIVE, "metadata_max_age_ms": 2000}
+    leader, other = world.member("a", **settings).subscribe("t"), world.member("b", **settings)
+    world.run(60_000, lambda: len(leader.owned) == 1)
+    other.subscribe("u")
+    world.settle()
+    joins = len(leader.events)
+    leader.network.metadata.set_topics(frozenset({"t"}))
+    world.run(20_000)
+    assert len(leader.events) == joins
+    world.add_partitions("u", 3)
+    world.settle()
+    assert len(other.owned) == 3
+
+
 def test_a_topic_that_does_not_exist_yet_is_assigned_once_it_does() -> None:
     world = GroupMembers(topics={"t": 2})
     settings = {**EAGER, "metadata_max_age_ms": 2000, "allow_auto_create_topics": False}

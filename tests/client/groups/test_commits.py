@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -59,7 +60,7 @@ def test_commits_end_in_the_order_of_the_calls_and_the_last_of_a_partition_count
     ended: list[int] = []
     for number in range(5):
         pending = group.group.commit({T0: at(number), T1: at(number)}, group.now_ms)
-        pending.when_done(lambda number=number: ended.append(number))
+        pending.when_done(partial(ended.append, number))
     group.cluster.run(lambda: len(ended) == 5)
     assert ended == [0, 1, 2, 3, 4]
     assert group.committed["t", 0].committed_offset == 4
@@ -192,7 +193,7 @@ def test_offsets_are_committed_each_interval_and_one_at_a_time() -> None:
     recorder = Recorder()
     auto = AutoCommit(5000, recorder.commit)
     for now_ms in range(0, 20_001, 1000):
-        auto.poll(now_ms, lambda now_ms=now_ms: {T0: at(now_ms)})
+        auto.poll(now_ms, partial(dict, [(T0, at(now_ms))]))
         if now_ms == 12_000:
             recorder.pendings[0].end()
     assert [each[T0].offset for each in recorder.offsets] == [5000, 13_000]

@@ -59,6 +59,10 @@ class Leading:
         if self._seen == self._metadata.update_count:
             return False
         self._seen = self._metadata.update_count
+        if not self.knows_topics:
+            # The consumer's own interest may have changed; that of the others has not.
+            self._metadata.add_topics(self._topics)
+            return False
         return self._counts() != self._assigned
 
     def assign(self, assignor: Assignor) -> list[SyncGroupRequestAssignment]:
