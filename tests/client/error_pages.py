@@ -9,7 +9,8 @@ import inspect
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ottla.client import errors
+from ottla import client
+from ottla.client.consumer import reactions as fetching
 from ottla.client.delivery import reactions as delivery
 from ottla.client.errors import ApiError, KafkaError
 from ottla.client.groups import reactions as groups
@@ -145,6 +146,20 @@ ADVICE = {
         "`abort_transaction()`, read again from what is committed; where it is fatal, close "
     ),
     "OffsetCommitFailedError": "`poll()`: it joins again; what was not committed is read again",
+    "PositionError": "`seek()` the partitions that it names; the others go on",
+    "NoOffsetForPartitionError": "`seek()` to where to begin, or set `auto_offset_reset`",
+    "OffsetOutOfRangeError": "`seek()` to where to go on, or set `auto_offset_reset`",
+    "LogTruncationError": (
+        "`seek()` to the offset that it names: what was read behind it is no longer in the log"
+    ),
+    "InvalidPartitionEpochError": "`seek()` to where to begin in the new topic",
+    "RecordDeserializationError": "`seek()` past the record, or mend the deserializer",
+    "CorruptFetchError": (
+        "`poll()` again; where it stays, `seek()` past the batch, and look at the broker's disk"
+    ),
+    "WakeupError": "nothing: another thread called `wakeup()`",
+    "TaskMigratedError": "close what the task has; the runner goes on with a new one",
+    "TxnCorruptedError": "nothing: the runner processes the records again",
     "PollIntervalExceededError": (
         "`poll()`: it joins again; call it more often, or take fewer records at once "
     ),
@@ -182,14 +197,22 @@ GROUPS_TITLE = """\
 A column for each request. Codes that are not here are sent again where they are retriable, and
 raised elsewhere.
 """
+FETCHING_TITLE = """\
+## What a consumer does about an error of a partition
+
+Codes that are not here are asked again where they are retriable, and told to the application
+elsewhere; one that is told is raised by `poll()`, with the partition, and the others go on.
+"""
 
 
 def classes() -> dict[str, type[BaseException]]:
     """Return the classes of errors that a client raises, each below the one it is of."""
     found = {
         one
-        for name in errors.__all__
-        if isinstance(one := vars(errors)[name], type) and issubclass(one, BaseException)
+        for name in client.__all__
+        if isinstance(one := getattr(client, name), type)
+        and issubclass(one, BaseException)
+        and not issubclass(one, Warning)
     }
     order: list[type[BaseException]] = []
 
@@ -236,6 +259,19 @@ def errors_markdown() -> str:
         (GROUPS_TITLE, groups, groups.APIS),
     ):
         lines += ["", title, *reactions_of(module.TABLE, columns), "", *words_of(module.Reaction)]
+    codes = sorted({*fetching.FETCH, *fetching.LOOKUP})
+    lines += ["", FETCHING_TITLE]
+    lines += table(
+        ("error", "of Fetch", "of ListOffsets and OffsetForLeaderEpoch"),
+        (
+            (
+                name_of(code),
+                fetching.fetch_reaction(code).value,
+                fetching.lookup_reaction(code).value,
+            )
+            for code in codes
+        ),
+    )
     return "\n".join([*lines, ""])
 
 
