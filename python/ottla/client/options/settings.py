@@ -188,9 +188,6 @@ class ProducerSettings(CommonSettings):
         "When a broker that takes no batch gets no more records without a key; 0 for never.",
         high=MAX_LONG,
     )
-    metadata_max_idle_ms = Integer(
-        300_000, "When a topic that nobody sends to is forgotten.", low=5_000, high=MAX_LONG
-    )
     transactional_id = OptionalText(None, "Makes transactions; one running producer has it.")
     transaction_timeout_ms = Integer(60_000, "When the coordinator aborts a transaction.", low=1)
     transactional_error_policy = Choice(
