@@ -221,7 +221,7 @@ class ConsumerRecord:
         topic: str,
         partition: int,
         offset: int,
-        timestamp_ms: int = -1,
+        timestamp_ms: int = ...,
         timestamp_type: _TimestampType = "create_time",
         key: Any = None,
         value: Any = None,

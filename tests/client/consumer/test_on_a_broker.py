@@ -548,7 +548,7 @@ def test_who_reads_without_pause_leaves_the_loop_to_others(broker: Broker) -> No
                 pass
             task = asyncio.create_task(other())
             for _ in range(len(values) - 1):
-                time.sleep(0.001)
+                time.sleep(0.001)  # noqa: ASYNC251 - an application that is busy
                 await consumer.poll(5000, max_records=1)
             task.cancel()
         return turns

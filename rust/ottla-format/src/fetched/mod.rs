@@ -18,5 +18,5 @@ mod rows;
 
 pub use aborted::AbortedFilter;
 pub use joined::{JoinedColumns, JoinedParts};
-pub use reading::{Fault, Fetched, read};
+pub use reading::{Fetched, Stop, read};
 pub use rows::FetchedRow;

@@ -17,12 +17,12 @@ pub struct Fetched {
     rows: FinishedRows,
     inflated: Vec<u8>,
     position: i64,
-    fault: Option<Fault>,
+    fault: Option<Stop>,
 }
 
 /// A batch that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct Stop {
     /// Where the partition stands still.
     pub offset: i64,
     /// What is wrong, with its position in the bytes of the answer.
@@ -54,7 +54,7 @@ pub fn read(
     check_crcs: bool,
 ) -> Fetched {
     let aborted = AbortedFilter::new(aborted.unwrap_or_default());
-    let mut reading = Reading {
+    let mut reading = AnswerPass {
         reader: Reader { checker, inflated: Vec::new() },
         rows: Rows::new(data, position, aborted),
         check_crcs,
@@ -109,20 +109,20 @@ impl Fetched {
     }
 
     /// The batch behind all records that cannot be read.
-    pub fn fault(&self) -> Option<&Fault> {
+    pub fn fault(&self) -> Option<&Stop> {
         self.fault.as_ref()
     }
 }
 
 /// One answer.
-struct Reading<'a> {
+struct AnswerPass<'a> {
     reader: Reader<'a>,
     rows: Rows,
     check_crcs: bool,
 }
 
-impl Reading<'_> {
-    fn read(&mut self, data: &[u8]) -> std::result::Result<(), Fault> {
+impl AnswerPass<'_> {
+    fn read(&mut self, data: &[u8]) -> std::result::Result<(), Stop> {
         let size = data.len() as u64;
         if size > MAX_COLUMN_BYTES {
             let kind = ErrorKind::BufferTooLarge { size, limit: MAX_COLUMN_BYTES };
@@ -147,8 +147,8 @@ impl Reading<'_> {
         }
     }
 
-    fn fault(&self, error: Error) -> Fault {
-        Fault { offset: self.rows.next_offset(), error }
+    fn fault(&self, error: Error) -> Stop {
+        Stop { offset: self.rows.next_offset(), error }
     }
 
     /// Reads a batch that the kernels did not accept. Returns the position behind it.

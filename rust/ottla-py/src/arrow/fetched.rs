@@ -66,19 +66,19 @@ struct Buffers {
     partition: ScalarBuffer<i32>,
     offset: ScalarBuffer<i64>,
     timestamp: ScalarBuffer<i64>,
-    key: Parts,
-    value: Parts,
+    key: ByteParts,
+    value: ByteParts,
 }
 
 /// Keys or values.
-struct Parts {
+struct ByteParts {
     offsets: ScalarBuffer<i64>,
     data: Buffer,
     valid: Vec<bool>,
     null_count: usize,
 }
 
-impl Parts {
+impl ByteParts {
     fn of(parts: JoinedParts) -> Self {
         Self {
             offsets: parts.offsets.into(),
@@ -103,8 +103,8 @@ impl Buffers {
             partition: joined.partition.into(),
             offset: joined.offset.into(),
             timestamp: joined.timestamp.into(),
-            key: Parts::of(joined.key),
-            value: Parts::of(joined.value),
+            key: ByteParts::of(joined.key),
+            value: ByteParts::of(joined.value),
         }
     }
 
@@ -143,7 +143,7 @@ pub(crate) struct FetchedColumns {
 }
 
 impl FetchedColumns {
-    fn parts<'py>(&self, py: Python<'py>, parts: &Parts) -> PyResult<Bound<'py, PyTuple>> {
+    fn parts<'py>(&self, py: Python<'py>, parts: &ByteParts) -> PyResult<Bound<'py, PyTuple>> {
         let offsets = self.shared(&parts.offsets, "<i8").array(py)?;
         let data = self.shared(&parts.data, "|u1").array(py)?;
         if parts.null_count == 0 {
