@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ottla.client.admin.arguments import each_of
 from ottla.client.admin.operation import Anywhere, ByKey, OnNode, Outcome
 from ottla.client.errors import IllegalArgumentError, error_of
 from ottla.protocol.error_code import ErrorCode
@@ -154,7 +156,8 @@ class DescribeConfigs(ByKey[ConfigResource, DescribedConfigs]):
     final = _FINAL
 
     def __init__(self, resources: Iterable[ConfigResource], *, include_documentation: bool) -> None:
-        self._routes = {resource: _route(resource) for resource in resources}
+        wanted = each_of(resources, "resources", ConfigResource)
+        self._routes = {resource: _route(resource) for resource in wanted}
         self._include_documentation = include_documentation
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[ConfigResource]:
@@ -213,8 +216,9 @@ class AlterConfigs(ByKey[ConfigResource, AlteredConfigs]):
         *,
         validate_only: bool,
     ) -> None:
-        self._changes = {resource: _changes(given) for resource, given in changes.items()}
-        self._routes = {resource: _route(resource) for resource in changes}
+        wanted = each_of(changes, "changes", ConfigResource)
+        self._routes = {resource: _route(resource) for resource in wanted}
+        self._changes = {resource: _changes(changes[resource]) for resource in wanted}
         self._validate_only = validate_only
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[ConfigResource]:
@@ -256,7 +260,15 @@ class AlterConfigs(ByKey[ConfigResource, AlteredConfigs]):
 
 
 def _changes(given: Iterable[ConfigChange] | Mapping[str, str | None]) -> list[AlterableConfig]:
-    changes = (ConfigChange(*pair) for pair in given.items()) if hasattr(given, "items") else given
+    changes = [ConfigChange(*pair) for pair in given.items()] if hasattr(given, "items") else given
+    changes = each_of(changes, "changes", ConfigChange)
+    for one in changes:
+        value: Any = one.value
+        if not isinstance(value, (str, NoneType)):
+            raise IllegalArgumentError(
+                f"{one.name} is to be {value!r}; expected a str, as brokers have every value, or "
+                "None for the default"
+            )
     return [
         AlterableConfig(
             name=one.name,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ottla.client.admin.arguments import whole
 from ottla.client.admin.operation import AGAIN, Operation, Outcome, Route
 from ottla.client.admin.routes import Routes
 from ottla.client.errors import (
@@ -85,9 +86,13 @@ class AdminCore:
             operation: what it does.
             now_ms: the time.
             timeout_ms: how long it may take; ``None`` for `default_api_timeout_ms`.
+
+        Raises:
+            IllegalArgumentError: the time is none.
         """
         if timeout_ms is None:
             timeout_ms = self._settings.default_api_timeout_ms
+        whole(timeout_ms, "timeout_ms", 0)
         call = _Running(operation, timeout_ms, now_ms)
         operation.timeout_ms = min(timeout_ms, self._settings.request_timeout_ms)
         self._running.append(call)

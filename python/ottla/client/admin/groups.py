@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ottla.client.admin.arguments import names
 from ottla.client.admin.operation import (
     AGAIN,
     ByKey,
@@ -150,7 +151,7 @@ class DescribeGroups(ByKey[str, GroupDescription]):
     name = "describe_groups"
 
     def __init__(self, group_ids: Iterable[str]) -> None:
-        self._group_ids = list(group_ids)
+        self._group_ids = names(group_ids, "group_ids")
         self._classic: set[str] = set()
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[str]:
@@ -250,7 +251,7 @@ class DeleteGroups(ByKey[str, ChangedGroup]):
     name = "delete_groups"
 
     def __init__(self, group_ids: Iterable[str]) -> None:
-        self._group_ids = list(group_ids)
+        self._group_ids = names(group_ids, "group_ids")
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[str]:
         return self._group_ids

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ottla.client.admin.arguments import numbers_by_partition
+from ottla.client.admin.arguments import partitions as as_partitions
 from ottla.client.admin.operation import (
     ByKey,
     CoordinatorOf,
@@ -46,7 +49,7 @@ from ottla.protocol.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ottla.client.admin.operation import Route
     from ottla.client.network.metadata import Node
@@ -153,7 +156,8 @@ class ListGroupOffsets(Single[str, Results[TopicPartition, CommittedOffset]]):
 
     def __init__(self, group_id: str, partitions: Iterable[tuple[str, int]] | None) -> None:
         self._group_id = group_id
-        self._topics = None if partitions is None else list(by_topic(partitions))
+        wanted = None if partitions is None else as_partitions(partitions)
+        self._topics = None if wanted is None else list(by_topic(wanted))
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[str]:
         return [self._group_id]
@@ -268,7 +272,7 @@ class DeleteGroupOffsets(ByKey[TopicPartition, ChangedOffset]):
 
     def __init__(self, group_id: str, partitions: Iterable[tuple[str, int]]) -> None:
         self._group_id = group_id
-        self._partitions = [TopicPartition(*one) for one in partitions]
+        self._partitions = as_partitions(partitions)
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[TopicPartition]:
         return self._partitions
@@ -317,10 +321,12 @@ class ListOffsets(ByKey[TopicPartition, ListedOffset]):
     def __init__(
         self, wanted: Mapping[AnyPartition, OffsetSpec | int], *, read_committed: bool
     ) -> None:
-        self._timestamps = {
-            TopicPartition(*partition): one.value if isinstance(one, OffsetSpec) else one
-            for partition, one in wanted.items()
-        }
+        given: Any = wanted
+        if isinstance(given, Mapping):
+            given = {
+                key: one.value if isinstance(one, OffsetSpec) else one for key, one in given.items()
+            }
+        self._timestamps = numbers_by_partition(given, "wanted")
         self._isolation_level = int(read_committed)
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[TopicPartition]:
@@ -375,7 +381,7 @@ class DeleteRecords(ByKey[TopicPartition, DeletedRecords]):
     name = "delete_records"
 
     def __init__(self, offsets: Mapping[AnyPartition, int]) -> None:
-        self._offsets = {TopicPartition(*one): offset for one, offset in offsets.items()}
+        self._offsets = numbers_by_partition(offsets, "offsets")
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[TopicPartition]:
         return list(self._offsets)

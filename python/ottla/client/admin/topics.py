@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ottla.client.admin.arguments import each_of, whole
+from ottla.client.admin.arguments import names as as_names
 from ottla.client.admin.operation import (
     DONE_PERHAPS,
     Anywhere,
@@ -12,7 +15,7 @@ from ottla.client.admin.operation import (
     Outcome,
     Single,
 )
-from ottla.client.errors import error_of
+from ottla.client.errors import IllegalArgumentError, error_of
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
@@ -30,7 +33,7 @@ from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTop
 from ottla.protocol.wire import NO_UUID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ottla.client.admin.operation import Route
     from ottla.client.network.metadata import Node
@@ -138,8 +141,14 @@ class CreateTopics(ByKey[str, CreatedTopic]):
     name = "create_topics"
     final = DONE_PERHAPS
 
-    def __init__(self, topics: Iterable[NewTopic], *, validate_only: bool) -> None:
-        self._topics = {topic.name: topic for topic in topics}
+    def __init__(self, topics: Iterable[NewTopic | str], *, validate_only: bool) -> None:
+        if isinstance(topics, (str, NewTopic)):
+            raise IllegalArgumentError(f"topics is {topics!r}; expected a list: [{topics!r}]")
+        new = [NewTopic(one) if isinstance(one, str) else one for one in topics]
+        self._topics = {topic.name: topic for topic in each_of(new, "topics", NewTopic)}
+        for topic in self._topics.values():
+            whole(topic.partition_count, f"partition_count of {topic.name}")
+            whole(topic.replication_factor, f"replication_factor of {topic.name}")
         self._validate_only = validate_only
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[str]:
@@ -194,7 +203,7 @@ class DeleteTopics(ByKey[str, ChangedTopic]):
     final = DONE_PERHAPS | {int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)}
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._names = list(names)
+        self._names = as_names(names, "names")
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[str]:
         return self._names
@@ -244,6 +253,8 @@ class CreatePartitions(ByKey[str, ChangedTopic]):
         *,
         validate_only: bool,
     ) -> None:
+        if not isinstance(counts, Mapping):
+            raise IllegalArgumentError(f"counts is {counts!r}; expected such as {{'orders': 5}}")
         self._counts = dict(counts)
         self._assignments = assignments
         self._validate_only = validate_only
@@ -317,7 +328,7 @@ class DescribeTopics(ByKey[str, TopicDescription]):
     final = frozenset({int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)})
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._names = list(names)
+        self._names = as_names(names, "names")
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[str]:
         return self._names

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ottla.client.admin.arguments import names
+from ottla.client.admin.arguments import partition as as_partition
+from ottla.client.admin.arguments import partitions as as_partitions
 from ottla.client.admin.offsets import by_topic
 from ottla.client.admin.operation import (
     ByKey,
@@ -124,7 +127,7 @@ class DescribeProducers(ByKey[TopicPartition, PartitionProducers]):
     name = "describe_producers"
 
     def __init__(self, partitions: Iterable[tuple[str, int]]) -> None:
-        self._partitions = [TopicPartition(*one) for one in partitions]
+        self._partitions = as_partitions(partitions)
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[TopicPartition]:
         return self._partitions
@@ -222,7 +225,7 @@ class DescribeTransactions(ByKey[str, TransactionDescription]):
     name = "describe_transactions"
 
     def __init__(self, transactional_ids: Iterable[str]) -> None:
-        self._ids = list(transactional_ids)
+        self._ids = names(transactional_ids, "transactional_ids")
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[str]:
         return self._ids
@@ -274,7 +277,7 @@ class AbortTransaction(Single[TopicPartition, None]):
     name = "abort_transaction"
 
     def __init__(self, partition: tuple[str, int], producer: ProducerState) -> None:
-        self._partition = TopicPartition(*partition)
+        self._partition = as_partition(partition)
         self._producer = producer
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[TopicPartition]:
@@ -320,7 +323,7 @@ class FenceProducers(ByKey[str, FencedProducer]):
     is_shared = False
 
     def __init__(self, transactional_ids: Iterable[str]) -> None:
-        self._ids = list(transactional_ids)
+        self._ids = names(transactional_ids, "transactional_ids")
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[str]:
         return self._ids

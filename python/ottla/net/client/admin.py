@@ -132,9 +132,7 @@ class AsyncAdmin:
         timeout_ms: int | None = None,
     ) -> Results[str, CreatedTopic]:
         """Creates topics; a name alone has the broker's defaults."""
-        return await self._call(
-            CreateTopics(map(_new_topic, topics), validate_only=validate_only), timeout_ms
-        )
+        return await self._call(CreateTopics(topics, validate_only=validate_only), timeout_ms)
 
     async def delete_topics(
         self, names: Iterable[str], *, timeout_ms: int | None = None
@@ -354,9 +352,7 @@ class Admin:
         timeout_ms: int | None = None,
     ) -> Results[str, CreatedTopic]:
         """Creates topics; a name alone has the broker's defaults."""
-        return self._call(
-            CreateTopics(map(_new_topic, topics), validate_only=validate_only), timeout_ms
-        )
+        return self._call(CreateTopics(topics, validate_only=validate_only), timeout_ms)
 
     def delete_topics(
         self, names: Iterable[str], *, timeout_ms: int | None = None
@@ -522,7 +518,3 @@ class Admin:
             ),
             timeout_ms,
         )
-
-
-def _new_topic(given: NewTopic | str) -> NewTopic:
-    return NewTopic(given) if isinstance(given, str) else given
