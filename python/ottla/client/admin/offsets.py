@@ -187,12 +187,15 @@ class ListGroupOffsets(Single[str, Results[TopicPartition, CommittedOffset]]):
         }
 
     def read(self, keys: Sequence[str], response: Any) -> Iterator[tuple[str, Outcome]]:
-        found = response.groups[0] if response.groups else response
-        if found.error_code:
-            yield keys[0], error_of(found.error_code)
-        else:
-            told = (_committed(*each) for each in _partitions(found.topics))
-            yield keys[0], Results({one.partition: one for one in told})
+        # Before version 8, an answer is about one group, which it does not name.
+        for found in response.groups or [response]:
+            if getattr(found, "group_id", self._group_id) != self._group_id:
+                continue
+            if found.error_code:
+                yield keys[0], error_of(found.error_code)
+            else:
+                told = (_committed(*each) for each in _partitions(found.topics))
+                yield keys[0], Results({one.partition: one for one in told})
 
     def value(self, outcomes: dict[str, Any]) -> Results[TopicPartition, CommittedOffset]:
         found: Results[TopicPartition, CommittedOffset] = outcomes[self._group_id]
