@@ -27,6 +27,7 @@ def consumer(config: dict[str, Any]) -> ConsumerSettings:
         ({"linger.ms": "20"}, "linger_ms", 20),
         ({"queue.buffering.max.ms": 20}, "linger_ms", 20),
         ({"acks": "all"}, "acks", -1),
+        ({"queue.buffering.max.kbytes": "1024"}, "buffer_memory", 1_048_576),
         ({"request.required.acks": "1"}, "acks", 1),
         ({"message.timeout.ms": "60000"}, "delivery_timeout_ms", 60_000),
         ({"enable.idempotence": " True "}, "enable_idempotence", True),
@@ -120,6 +121,7 @@ def test_a_login_of_java_gives_user_and_password(module: str) -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
+        ({"queue.buffering.max.kbytes": "1 MB"}, "kbytes is '1 MB'; expected an integer"),
         ({"linger": "5"}, "linger is no option; did you mean linger.ms?"),
         ({"linger_ms": "5"}, "linger_ms is no option; did you mean linger.ms?"),
         ({"qqqqqq": "5"}, "qqqqqq is no option"),
@@ -195,3 +197,9 @@ def test_no_name_has_two_meanings() -> None:
     tables = [own, set(RENAMED), set(REFUSED), set(IGNORED)]
     assert sum(map(len, tables)) == len(set.union(*tables))
     assert set(RENAMED.values()) <= {name for client in CLIENTS for name in client.options}
+
+
+@pytest.mark.parametrize("config", ["bootstrap.servers=a:1", [("bootstrap.servers", "a:1")], None])
+def test_a_configuration_is_a_dict(config: Any) -> None:
+    with pytest.raises(InvalidConfigurationError, match="expected a dict of dotted names"):
+        settings_from_config(ProducerSettings, config)

@@ -7,7 +7,8 @@ known and has no meaning here, or belongs to another client, is left out with a 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from ottla.client.errors import InvalidConfigurationError
 from ottla.client.options.base import nearest_hint
@@ -20,9 +21,6 @@ from ottla.client.options.settings import (
 )
 from ottla.protocol.jaas import InvalidLoginError, login_module
 from ottla.text import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["IgnoredOptionWarning", "options_from_config", "settings_from_config"]
 
@@ -55,8 +53,15 @@ def options_from_config(client: type[CommonSettings], config: Mapping[str, Any])
         InvalidConfigurationError: an option is not known or cannot be kept, or has a value that it
             cannot have.
     """
+    given: Any = config
+    if not isinstance(given, Mapping):
+        shown = visible(type(given).__name__)
+        raise InvalidConfigurationError(
+            f"the configuration is a {shown}; expected a dict of dotted names, such as "
+            '{"bootstrap.servers": "kafka:9092"}'
+        )
     found = _Translation(client)
-    rest = {str(name): value for name, value in config.items()}
+    rest = {str(name): value for name, value in given.items()}
     for translate in _TRANSLATIONS:
         translate(found, rest)
     for name, value in rest.items():
@@ -265,6 +270,17 @@ def _partitioner_class(found: _Translation, rest: dict[str, Any]) -> None:
     found.set("partitioner", _PARTITIONERS[kind], "partitioner.class")
 
 
+def _memory(found: _Translation, rest: dict[str, Any]) -> None:
+    """Takes librdkafka's bound of what waits, which is in KiB."""
+    name = "queue.buffering.max.kbytes"
+    if name not in rest or "buffer_memory" not in found.client.options:
+        return
+    text = str(rest.pop(name)).strip()
+    if not (text.isascii() and text.isdecimal()):
+        raise InvalidConfigurationError(f"{name} is {visible(text)!r}; expected an integer")
+    found.set("buffer_memory", int(text) * 1024, name)
+
+
 _TRANSLATIONS = (
     _login,
     _trust_store,
@@ -272,6 +288,7 @@ _TRANSLATIONS = (
     _serializers,
     _partitioner_class,
     _levels,
+    _memory,
     _verification,
 )
 """What takes more than one option, or another kind of value, to be an option here."""
