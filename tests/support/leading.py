@@ -107,23 +107,27 @@ class LeadingCluster(ScriptedCluster):
         )
 
 
-class Promises(list):  # type: ignore[type-arg]
+class Promises:
     """What records came to, written down by their names."""
 
-    def __init__(self, sending: Sending, items: Any = ()) -> None:
-        super().__init__(items)
+    def __init__(self, sending: Sending, names: list[bytes] | None = None) -> None:
+        self.promises = names or []
+        self.times: list[int] = []
         self.sending = sending
 
+    def __len__(self) -> int:
+        return len(self.promises)
+
     def part(self, start: int, stop: int) -> Promises:
-        return Promises(self.sending, self[start:stop])
+        return Promises(self.sending, self.promises[start:stop])
 
     def succeed(self, place: Place) -> None:
-        for index, (name, _) in enumerate(self):
+        for index, name in enumerate(self.promises):
             offset = place.base_offset + index if place.base_offset >= 0 else -1
             self.sending.settle(name, (place.partition, offset))
 
     def fail(self, error: BaseException) -> None:
-        for name, _ in self:
+        for name in self.promises:
             self.sending.settle(name, error)
 
 

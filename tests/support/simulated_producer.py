@@ -36,25 +36,23 @@ class _Run:
 
     def __init__(self, fates: Fates, values: list[bytes] | None = None) -> None:
         self._fates = fates
-        self._values = values or []
-
-    def append(self, pair: Any) -> None:
-        self._values.append(pair[0])
+        self.promises = values or []
+        self.times: list[int] = []
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.promises)
 
     def part(self, start: int, stop: int) -> _Run:
-        return _Run(self._fates, self._values[start:stop])
+        return _Run(self._fates, self.promises[start:stop])
 
     def succeed(self, place: Place) -> None:
-        for index, value in enumerate(self._values):
+        for index, value in enumerate(self.promises):
             self._fates.require_new(value)
             known = place.base_offset >= 0
             self._fates.delivered[value] = place.base_offset + index if known else -1
 
     def fail(self, error: BaseException) -> None:
-        for value in self._values:
+        for value in self.promises:
             self._fates.require_new(value)
             require_flat(error)
             assert not isinstance(error, (AbortableError, ProduceFailedError))

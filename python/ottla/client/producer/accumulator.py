@@ -141,7 +141,9 @@ class RecordWaiter(Waiter):
             batch = accumulator.begin(topic, queue, records, now_ms)
         if batch is None:
             return False
-        accumulator.tail(batch).append((self._promise, self.row[0]))
+        tail = accumulator.tail(batch)
+        tail.promises.append(self._promise)
+        tail.times.append(self.row[0])
         return True
 
 
@@ -152,7 +154,8 @@ class Accumulator:
         settings: of the producer.
         producer: what partitions share.
         metadata: the cluster.
-        new_run: makes what keeps those who wait for one record each.
+        new_run: makes what keeps those who wait for a record each: a run with lists `promises`
+            and `times`.
         random: draws from [0, 1).
         is_slow: whether a node has taken no batch for too long.
         on_batch: called where a batch begins.
@@ -234,11 +237,15 @@ class Accumulator:
         if queue is None:
             return partition
         batch = queue.growing
-        if batch is None or batch.tail is None:
+        if batch is None:
+            return partition
+        tail = batch.tail
+        if tail is None:
             return partition
         if batch.records.append(timestamp_ms, key, value, headers) < 0:
             return partition
-        batch.tail.append((promise, timestamp_ms))
+        tail.promises.append(promise)
+        tail.times.append(timestamp_ms)
         return None
 
     def append(

@@ -57,8 +57,8 @@ class ProducerCore:
     Args:
         settings: of the producer.
         network: to the cluster.
-        new_run: makes what keeps those who wait for one record each; it takes pairs of a promise
-            and the record's time, by ``append``.
+        new_run: makes what keeps those who wait for a record each: a run with lists `promises`
+            and `times`.
         random: draws from [0, 1).
         now_ms: the time.
         on_data_loss: is told of acknowledged records that a leader has lost.

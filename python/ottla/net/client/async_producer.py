@@ -37,26 +37,37 @@ _BATCHES_A_TURN = 4
 """How many batches a caller that never waits begins before others on the loop have their turn."""
 
 
-class _Futures(list):  # type: ignore[type-arg]
+class _Futures:
     """Futures of records that follow each other, each with the record's time."""
 
-    __slots__ = ()
+    __slots__ = ("promises", "times")
 
-    def part(self, start: int, stop: int) -> _Futures:
-        return _Futures(self[start:stop])
+    def __init__(
+        self,
+        promises: list[asyncio.Future[RecordMetadata]] | None = None,
+        times: list[int] | None = None,
+    ) -> None:
+        self.promises = [] if promises is None else promises
+        self.times = [] if times is None else times
+
+    def __len__(self) -> int:
+        return len(self.promises)
+
+    def part(self, start: int, stop: int) -> Self:
+        return type(self)(self.promises[start:stop], self.times[start:stop])
 
     def succeed(self, place: Place) -> None:
         topic, partition, offset, append_time_ms = place
         new = tuple.__new__
         step = 1 if offset >= 0 else 0
-        for future, timestamp_ms in self:
+        for future, timestamp_ms in zip(self.promises, self.times, strict=True):
             if not future.done():
                 time_ms = timestamp_ms if append_time_ms < 0 else append_time_ms
                 future.set_result(new(RecordMetadata, (topic, partition, offset, time_ms)))
             offset += step
 
     def fail(self, error: BaseException) -> None:
-        for future, _ in self:
+        for future in self.promises:
             if not future.done():
                 future.set_exception(error)
 
@@ -66,12 +77,9 @@ class _TransactionalFutures(_Futures):
 
     __slots__ = ()
 
-    def part(self, start: int, stop: int) -> _TransactionalFutures:
-        return _TransactionalFutures(self[start:stop])
-
     def fail(self, error: BaseException) -> None:
         super().fail(error)
-        for future, _ in self:
+        for future in self.promises:
             if not future.cancelled():
                 future.exception()
 

@@ -115,30 +115,39 @@ class BlockingProduceFuture:
         return cast("RecordFuture", self._future).result()
 
 
-class _Futures(list):  # type: ignore[type-arg]
+class _Futures:
     """Futures of records that follow each other, each with the record's time."""
 
-    __slots__ = ("_shell",)
+    __slots__ = ("_shell", "promises", "times")
 
-    def __init__(self, shell: _Shell, items: Sequence[Any] = ()) -> None:
-        super().__init__(items)
+    def __init__(
+        self,
+        shell: _Shell,
+        promises: list[RecordFuture] | None = None,
+        times: list[int] | None = None,
+    ) -> None:
         self._shell = shell
+        self.promises = [] if promises is None else promises
+        self.times = [] if times is None else times
+
+    def __len__(self) -> int:
+        return len(self.promises)
 
     def part(self, start: int, stop: int) -> _Futures:
-        return _Futures(self._shell, self[start:stop])
+        return _Futures(self._shell, self.promises[start:stop], self.times[start:stop])
 
     def succeed(self, place: Place) -> None:
         topic, partition, offset, append_time_ms = place
         new = tuple.__new__
         step = 1 if offset >= 0 else 0
-        for future, timestamp_ms in self:
+        for future, timestamp_ms in zip(self.promises, self.times, strict=True):
             time_ms = timestamp_ms if append_time_ms < 0 else append_time_ms
             future.metadata = new(RecordMetadata, (topic, partition, offset, time_ms))
             offset += step
         self._shell.tell(self)
 
     def fail(self, error: BaseException) -> None:
-        for future, _ in self:
+        for future in self.promises:
             future.error = error
         self._shell.tell(self)
 
@@ -152,7 +161,7 @@ class _Shell:
 
     def tell(self, futures: _Futures) -> None:
         """The fate of some records is known."""
-        for future, _ in futures:
+        for future in futures.promises:
             if future.on_delivery is not None and self.thread is not None:
                 # Not within the core: a callback may send records.
                 self.thread.call_soon(future.on_delivery, future.metadata, future.error)
