@@ -288,7 +288,7 @@ class PartitionQueue:
         elif found is Reaction.SPLIT:
             self._split(batch, answer)
         elif found is Reaction.DROP:
-            self._drop(batch, answer)
+            self._drop(batch, answer, now_ms)
         elif found is Reaction.STATE:
             self._reconcile(batch, answer, now_ms)
         elif found is Reaction.BUMP:
@@ -418,7 +418,7 @@ class PartitionQueue:
         place = self.open.index(batch)
         self.open[place : place + 1] = halves
 
-    def _drop(self, batch: Batch, answer: PartitionProduceResponse) -> None:
+    def _drop(self, batch: Batch, answer: PartitionProduceResponse, now_ms: int) -> None:
         """Fails the records that the leader names, and sends the others again (KIP-467)."""
         producer = self._producer
         named = {one.batch_index: one for one in answer.record_errors}
@@ -428,6 +428,10 @@ class PartitionQueue:
         errors = {index: _error_of_record(answer, named, index) for index in named}
         in_place = self._is_in_place(batch)
         is_transactional = producer.kind == "transactional"
+        if is_transactional and producer.drops_invalid_records and self._may_come_first(batch):
+            # A transaction has no other epoch to go on with: those before it are sent again first.
+            self._repeat(batch, now_ms, _error_in(answer))
+            return
         is_dropped = producer.drops_invalid_records and (in_place or not is_transactional)
         producer.count("record-drop" if is_dropped else "record-error", len(errors))
         survivors, culprits = batch.without(errors)
@@ -437,7 +441,7 @@ class PartitionQueue:
                 self._replace(batch, survivors, in_place=in_place)
             else:
                 self._replace(batch, None, in_place=in_place)
-                producer.ended(batch, None)
+                producer.ended(survivors, None)
         else:
             self._replace(batch, None, in_place=in_place)
         for index, run in culprits:
@@ -449,11 +453,15 @@ class PartitionQueue:
         if is_transactional:
             producer.fail_abortably(root, must_bump=self.must_bump)
 
+    def _may_come_first(self, batch: Batch) -> bool:
+        """Whether it has a sure place as soon as those before it have an end."""
+        is_sure = not batch.may_be_written and not self._unresolved and not self.must_bump
+        return is_sure and batch is not self.open[0]
+
     def _is_in_place(self, batch: Batch) -> bool:
         """Whether the leader surely expects this batch next, so that others can have its place."""
         return (
             batch is self.open[0]
-            and batch.attempts == 1
             and not batch.may_be_written
             and not self._unresolved
             and batch.base_sequence == sequence_after(self.last_sequence, 1)
