@@ -26,7 +26,7 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills power-cuts vectors check build develop wheel bench bench-java bench-spark bench-kafka bench-broker bench-failures \
+.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills power-cuts vectors check build develop wheel bench bench-java bench-spark bench-kafka bench-broker bench-client bench-failures \
 	bench-guard bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
@@ -120,6 +120,9 @@ bench-kafka: $(VENV)/.release $(VENV)/.dev ## a real broker's topic by Spark's K
 
 bench-broker: $(VENV)/.release $(VENV)/.dev ## the broker beside kfake and librdkafka's mock: needs Go
 	$(BIN)/python -m benches.broker --page
+
+bench-client: $(VENV)/.release $(VENV)/.dev ## the client's speed beside aiokafka, confluent-kafka and kafka-python
+	$(BIN)/python -m benches.client
 
 bench-failures: $(VENV)/.engine $(VENV)/.dev ## what clients do in twenty failures, docs/client/failures.md: needs Java 17 and Maven
 	PYTHONPATH=tests $(BIN)/python -m benches.failures

@@ -1,0 +1,1 @@
+"""The client beside its peers, in one run against one broker."""

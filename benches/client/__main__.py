@@ -1,0 +1,5 @@
+"""`make bench-client`."""
+
+from benches.client import consuming
+
+consuming.main()
