@@ -296,3 +296,20 @@ def test_what_joined_while_the_member_leaves_is_not_looked_at() -> None:
     assert pending.is_done
     assert not group.owned
     assert not group.events
+
+
+def test_what_is_not_given_up_until_the_group_goes_on_is_lost_though_the_application_polls() -> (
+    None
+):
+    group = ScriptedGroup(max_poll_interval_ms=20_000).joined()
+    group.holds_events = True
+    group.fail = {"Heartbeat": [27] * 100}
+    begun_ms = group.now_ms
+    group.cluster.run(lambda: group.told(EventKind.REVOKE) == [[0, 1, 2, 3]])
+    group.cluster.run(lambda: not group.owned)
+    # The coordinator may have been waiting since the member joined.
+    assert group.now_ms - begun_ms <= 20_000
+    assert not group.raised
+    group.holds_events = False
+    group.membership.event_done(group.now_ms)
+    group.cluster.run(lambda: group.owned == [0, 1, 2, 3])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from ottla.client.errors import PollIntervalExceededError
 from ottla.client.groups.membership import EventKind
 from support.group_members import GroupMembers, Member
 from support.simulation.stage import Starts
@@ -61,6 +63,32 @@ class Play:
         topics = self.random.choice([("t", "u"), ("u",), ("t",)])
         self.random.choice(self.alive).subscribe(*topics)
 
+    def pause(self) -> None:
+        member = self.random.choice(self.alive)
+        member.is_polling = False
+        self.world.after(self.random.choice([2000, 20_000]), partial(self._go_on, member))
+
+    def _go_on(self, member: Member) -> None:
+        member.is_polling = True
+
+    def come_back(self) -> None:
+        """A static member ends, and starts again under its name."""
+        static = [each for each in self.alive if each.settings.group_instance_id]
+        if static:
+            member = self.random.choice(static)
+            instance = member.settings.group_instance_id
+            self.leaving.append(member)
+
+            def start_again() -> None:
+                member.die()
+                self.static(instance)
+
+            member.membership.leave(self.world.now_ms).when_done(start_again)
+
+    def static(self, instance: str | None) -> None:
+        settings = {**self.settings, "group_instance_id": instance}
+        self.world.member(next(self.names), **settings).subscribe("t", "u")
+
     def play(self, steps: int, *more: Any) -> None:
         for _ in range(3):
             self.join()
@@ -78,7 +106,7 @@ class Play:
         owned = sorted(one for each in self.alive for one in each.owned)
         assert owned == sorted((t, n) for t, count in TOPICS.items() for n in range(count))
         for each in self.world.members:
-            assert not each.errors
+            assert {type(error) for error in each.errors} <= {PollIntervalExceededError}
             # What came is what is there and what went.
             came = [one for event in each.told(EventKind.ASSIGN) for one in event]
             went = [one for event in each.told(EventKind.REVOKE) for one in event]
@@ -91,6 +119,18 @@ class Play:
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_happens_to_members_each_partition_has_one_owner(seed: int, kind: str) -> None:
     Play(seed, kind).play(12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(6))
+def test_applications_that_pause_and_static_members_that_come_back_change_nothing_of_it(
+    seed: int, kind: str
+) -> None:
+    play = Play(seed, kind)
+    play.settings = {**play.settings, "max_poll_interval_ms": 10_000}
+    for number in range(2):
+        play.static(f"i{number}")
+    play.play(10, play.pause, play.pause, play.come_back, play.come_back)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -28,6 +28,7 @@ class Call(Exchange):
 
     Attributes:
         node_id: whom it was sent to.
+        sent_ms: when it was handed over.
         version: that it was answered in.
     """
 
@@ -46,6 +47,7 @@ class Call(Exchange):
         self.versions = versions
         self.timeout_ms = timeout_ms
         self.node_id: int | None = None
+        self.sent_ms = 0
         self.version = -1
         self._answered = answered
         self._failed = failed

@@ -7,6 +7,8 @@ States and their table: `ottla.client.groups.classic_states`. Invariants beside 
   generation or state is not looked at.
 - Of an eager strategy, nothing is owned in JOINING, ASSIGNING and SYNCING; of a cooperative one,
   what is owned there is what the JoinGroup said.
+- What is not given up until the coordinator may go on without the member is lost then: others may
+  have it, whatever the application is doing.
 - A generation is had from an answer to JoinGroup until the next JoinGroup is answered, or the
   member is lost; a member id until it is removed, or leaves.
 """
@@ -45,15 +47,12 @@ if TYPE_CHECKING:
 
     from ottla.client.groups.assignors import Assignor
     from ottla.client.groups.coordinator import GroupCoordinator
-    from ottla.client.groups.membership import Event
     from ottla.client.network.exchange import Network
     from ottla.client.options.settings import ConsumerSettings
-    from ottla.client.partitions import TopicPartition
     from ottla.protocol.wire import Message
 
 __all__ = ["ClassicMembership"]
 
-_NO_GENERATION = -1
 _MAX_REASON = 255
 # Versions that know static members, and for how long beyond a poll interval an answer may take: a
 # JoinGroup is answered when all members have joined, a SyncGroup when the leader has assigned.
@@ -88,7 +87,7 @@ class ClassicMembership(Membership):
     ) -> None:
         self.state = State.OUT
         self.member_id = ""
-        self.generation_id = _NO_GENERATION
+        self.generation_id = -1
         self._settings = settings
         self._network = network
         self._coordinator = coordinator
@@ -106,6 +105,8 @@ class ClassicMembership(Membership):
         self._beat: Call | None = None
         self._next_beat_ms = 0
         self._answered_ms = 0
+        # When the coordinator surely was not waiting for the group to join.
+        self._settled_ms = 0
         self._attempts = 0
         self._not_before_ms = 0
         self._leave: Pending | None = None
@@ -113,16 +114,6 @@ class ClassicMembership(Membership):
         coordinator.on_failure.append(self._coordinator_failed)
 
     # What the consumer asks.
-
-    @property
-    def assignment(self) -> frozenset[TopicPartition]:  # type: ignore[override]
-        """The partitions that are owned."""
-        return self._handover.assignment
-
-    @property
-    def event(self) -> Event | None:  # type: ignore[override]
-        """What the consumer has to do first."""
-        return self._handover.event
 
     @property
     def matches_patterns(self) -> bool:
@@ -170,11 +161,10 @@ class ClassicMembership(Membership):
         """Gives up everything, then leaves; a static member only stops."""
         if self._leave is not None:
             return self._leave
-        pending = Pending("leave")
+        self._leave = pending = Pending("leave")
         self._topics = frozenset()
         self._reason = None
         self._leave_reason = reason
-        self._leave = pending
         self._call = None
         self.state = State.LEAVING
         self._handover.give_up()
@@ -227,6 +217,8 @@ class ClassicMembership(Membership):
             return
         if self.state in BEATING:
             self._go_on_beating(now_ms)
+        if self._is_preparing_with_partitions and now_ms >= self._rebalance_end_ms:
+            self._lose(Reaction.LOST, now_ms)
         if self.event is not None:
             return
         if self.state is State.OUT and self._topics and self._timer.may_join:
@@ -245,6 +237,8 @@ class ClassicMembership(Membership):
         deadlines = []
         if self.state not in (State.LEAVING, State.FAILED):
             deadlines.append(self._timer.deadline_ms())
+        if self._is_preparing_with_partitions:
+            deadlines.append(self._rebalance_end_ms)
         if not self._coordinator.is_looking:
             if self.state in BEATING:
                 session_end_ms = self._answered_ms + self._settings.session_timeout_ms
@@ -268,6 +262,15 @@ class ClassicMembership(Membership):
     def _may_send_join(self) -> bool:
         is_free = self._call is None and self.event is None
         return is_free and self.state is State.JOINING and self._timer.may_join
+
+    @property
+    def _is_preparing_with_partitions(self) -> bool:
+        return self.state is State.PREPARING and bool(self.assignment)
+
+    @property
+    def _rebalance_end_ms(self) -> int:
+        """When the coordinator may go on without this member."""
+        return self._settled_ms + self._settings.max_poll_interval_ms
 
     def _go_on_joining(self, now_ms: int) -> None:
         if not self._may_send_join or now_ms < self._not_before_ms:
@@ -353,6 +356,7 @@ class ClassicMembership(Membership):
 
     def _sync(self, assignments: list[Any], now_ms: int) -> None:
         self.state = State.SYNCING
+        self._settled_ms = now_ms
         fields = {
             "generation_id": self.generation_id,
             "protocol_type": PROTOCOL_TYPE,
@@ -424,7 +428,9 @@ class ClassicMembership(Membership):
         found = reaction("Heartbeat", code) if code else None
         if found in (None, Reaction.REJOIN):
             self._answered_ms = now_ms
-            if found is not None and self.state is State.STABLE:
+            if found is None:
+                self._settled_ms = call.sent_ms
+            elif self.state is State.STABLE:
                 self.rejoin("the group is assigning partitions", now_ms)
         elif found in (Reaction.FIND, Reaction.RETRY):
             if found is Reaction.FIND:
@@ -451,8 +457,8 @@ class ClassicMembership(Membership):
         is_static = self._settings.group_instance_id is not None
         if not self.member_id or is_static or self._coordinator.node_id is None:
             self._left()
-            return
-        self._send_leave(self._leave_reason, now_ms)
+        else:
+            self._send_leave(self._leave_reason, now_ms)
 
     def _send_leave(self, reason: str, now_ms: int) -> None:
         identity = MemberIdentity(member_id=self.member_id, reason=reason[:_MAX_REASON])
@@ -467,9 +473,7 @@ class ClassicMembership(Membership):
     def _left(self) -> None:
         self._call = None
         self._forget(is_removed=True)
-        self.state = State.OUT
-        if self._timer.fatal is not None:
-            self.state = State.FAILED
+        self.state = State.OUT if self._timer.fatal is None else State.FAILED
         self._timer.is_running = False
         pending, self._leave = self._leave, None
         if pending is not None:
@@ -509,7 +513,7 @@ class ClassicMembership(Membership):
         self._join_later(now_ms)
 
     def _forget(self, *, is_removed: bool) -> None:
-        self.generation_id = _NO_GENERATION
+        self.generation_id = -1
         if is_removed:
             self.member_id = ""
         self._leading = None
@@ -538,13 +542,12 @@ class ClassicMembership(Membership):
             self.state = State.OUT
 
     def _coordinator_failed(self, error: Exception, now_ms: int) -> None:
-        if self.state is State.LEAVING:
-            self._go_on_leaving(now_ms)
-        elif self.state in BEATING:
+        if self.state in BEATING:
             # What it has may stay its own: the coordinator alone can say.
             self._timer.error = error
         elif self.state is State.JOINING:
             self._tell(error)
+        self.tick(now_ms)
 
     # Requests.
 

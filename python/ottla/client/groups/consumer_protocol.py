@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ottla.client.groups.coordinator import GroupCoordinator
-    from ottla.client.groups.membership import Event
     from ottla.client.network.exchange import Network
     from ottla.client.options.settings import ConsumerSettings
 
@@ -126,16 +125,6 @@ class ConsumerProtocolMembership(Membership):
         coordinator.on_failure.append(self._coordinator_failed)
 
     # What the consumer asks.
-
-    @property
-    def assignment(self) -> frozenset[TopicPartition]:  # type: ignore[override]
-        """The partitions that are owned."""
-        return self._handover.assignment
-
-    @property
-    def event(self) -> Event | None:  # type: ignore[override]
-        """What the consumer has to do first."""
-        return self._handover.event
 
     @property
     def matches_patterns(self) -> bool:

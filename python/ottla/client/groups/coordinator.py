@@ -76,6 +76,7 @@ class GroupCoordinator:
             self.look_for(now_ms)
             return False
         call.node_id = self.node_id
+        call.sent_ms = now_ms
         self._network.send(self.node_id, call, now_ms)
         return True
 

@@ -27,6 +27,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from ottla.client.groups.handover import Handover
     from ottla.client.groups.reactions import Reaction
     from ottla.client.partitions import GroupMetadata, TopicPartition
     from ottla.client.pending import Pending
@@ -50,15 +51,19 @@ class Event(NamedTuple):
 
 
 class Membership(ABC):
-    """A member of a group, or one that wants to be.
+    """A member of a group, or one that wants to be."""
 
-    Attributes:
-        assignment: the partitions it owns.
-        event: what the consumer has to do first; ``None`` for nothing.
-    """
+    _handover: Handover
 
-    assignment: frozenset[TopicPartition]
-    event: Event | None
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        """The partitions it owns."""
+        return self._handover.assignment
+
+    @property
+    def event(self) -> Event | None:
+        """What the consumer has to do first; ``None`` for nothing."""
+        return self._handover.event
 
     @abstractmethod
     def subscribe(self, topics: frozenset[str], now_ms: int, *, pattern: str | None = None) -> None:
