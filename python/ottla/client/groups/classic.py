@@ -265,7 +265,8 @@ class ClassicMembership(Membership):
 
     @property
     def _is_preparing_with_partitions(self) -> bool:
-        return self.state is State.PREPARING and bool(self.assignment)
+        is_asked = self.state is State.STABLE and self._reason is not None
+        return bool(self.assignment) and (is_asked or self.state is State.PREPARING)
 
     @property
     def _rebalance_end_ms(self) -> int:

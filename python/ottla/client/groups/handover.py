@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from ottla.client.groups.membership import Event, EventKind
+from ottla.client.groups.events import Event, EventKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,8 +23,9 @@ Invariants:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from ottla.client.groups.events import Event, EventKind
 
 if TYPE_CHECKING:
     from ottla.client.groups.handover import Handover
@@ -33,21 +34,6 @@ if TYPE_CHECKING:
     from ottla.client.pending import Pending
 
 __all__ = ["Event", "EventKind", "Membership"]
-
-
-class EventKind(Enum):
-    """What the consumer has to do with partitions."""
-
-    REVOKE = "revoke"
-    ASSIGN = "assign"
-    LOSE = "lose"
-
-
-class Event(NamedTuple):
-    """Partitions that come or go."""
-
-    kind: EventKind
-    partitions: frozenset[TopicPartition]
 
 
 class Membership(ABC):
