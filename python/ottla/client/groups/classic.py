@@ -210,6 +210,8 @@ class ClassicMembership(Membership):
     def tick(self, now_ms: int) -> None:
         """Does what is due."""
         if self.state is State.LEAVING:
+            if self.assignment and now_ms >= self._rebalance_end_ms:
+                self._handover.lose()
             self._go_on_leaving(now_ms)
             return
         if self._timer.expires(now_ms):
@@ -237,7 +239,8 @@ class ClassicMembership(Membership):
         deadlines = []
         if self.state not in (State.LEAVING, State.FAILED):
             deadlines.append(self._timer.deadline_ms())
-        if self._is_preparing_with_partitions:
+        is_leaving = self.state is State.LEAVING and bool(self.assignment)
+        if self._is_preparing_with_partitions or is_leaving:
             deadlines.append(self._rebalance_end_ms)
         if not self._coordinator.is_looking:
             if self.state in BEATING:
