@@ -110,6 +110,7 @@ PYTHON_AGENTS = {
     "aiokafka": "aio",
     "kafka-python": "kafka_python",
     "confluent-kafka": "confluent",
+    "Ottla": "ottla",
 }
 JAVA = "Java"
 CLIENTS = (*PYTHON_AGENTS, JAVA)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benches.failures.client import OK, TIMEOUT_MS
+from benches.failures.real import KAFKA_RELEASE, WITHOUT_FAULTS
 from benches.failures.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
@@ -18,6 +19,18 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "client" / "failures.md"
 
 _WIDE = 120
+
+
+def _anchor(title: str) -> str:
+    return "".join(
+        each for each in title.lower().replace(" ", "-") if each.isalnum() or each == "-"
+    )
+
+
+def _linked(names: Sequence[str]) -> str:
+    titles = [SCENARIOS[name].title for name in names]
+    return "; ".join(f"[{title}](#{_anchor(title)})" for title in titles)
+
 
 _HEAD = f"""# What clients do when something fails
 
@@ -33,6 +46,9 @@ is read from the broker, not from the client. Every client has the same time-out
 idempotence where a section does not say otherwise; [Settings](#settings) has the rest, and all that
 is not there is the client's default. *At once* is clearly before the time-out, *never* means no
 answer within four times as long.
+
+Those that need no fault do the same with Apache Kafka {KAFKA_RELEASE} as the broker, which a test
+holds them to: {_linked(WITHOUT_FAULTS)}.
 
 A wish is what a program would have of its client. Some of them no specification demands, and a
 client that leaves one open may do so for good reasons, or by its documentation: read the section
@@ -137,9 +153,3 @@ def _settings(results: Results) -> str:
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _anchor(title: str) -> str:
-    return "".join(
-        each for each in title.lower().replace(" ", "-") if each.isalnum() or each == "-"
-    )

@@ -120,6 +120,12 @@ class Agent(ABC):
         """Commit what was read."""
 
 
+def name_of(error: BaseException) -> str:
+    """Return the class of an error, and that of its cause where it is another."""
+    own, cause = type(error).__name__, type(error.__cause__).__name__
+    return own if error.__cause__ is None or cause == own else f"{own} ({cause})"
+
+
 def words_of(error: BaseException) -> str:
     """Return the text of an error and of its causes."""
     cause = error.__cause__

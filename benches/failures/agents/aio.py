@@ -8,7 +8,7 @@ from typing import Any
 import aiokafka
 from aiokafka import TopicPartition
 
-from benches.failures.agents.agent import LINGER_MS, Agent, Options, Record, serve
+from benches.failures.agents.agent import LINGER_MS, Agent, Options, Record, name_of, serve
 from benches.failures.agents.loop import Loop, outcomes
 
 
@@ -22,8 +22,7 @@ class AiokafkaAgent(Agent):
 
     def describe(self, error: BaseException) -> str:
         """Return the class."""
-        cause = "" if error.__cause__ is None else f" ({type(error.__cause__).__name__})"
-        return f"{type(error).__name__}{cause}"
+        return name_of(error)
 
     def producer(self, options: Options) -> Mapping[str, object]:
         """Make the producer, and start it."""

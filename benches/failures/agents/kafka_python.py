@@ -8,7 +8,7 @@ import kafka
 from kafka import TopicPartition
 from kafka.structs import OffsetAndMetadata
 
-from benches.failures.agents.agent import LINGER_MS, Agent, Options, Record, serve
+from benches.failures.agents.agent import LINGER_MS, Agent, Options, Record, name_of, serve
 
 
 class KafkaPythonAgent(Agent):
@@ -18,8 +18,7 @@ class KafkaPythonAgent(Agent):
 
     def describe(self, error: BaseException) -> str:
         """Return the class, and whether it says that trying again may help."""
-        cause = "" if error.__cause__ is None else f" ({type(error.__cause__).__name__})"
-        return f"{type(error).__name__}{cause}"
+        return name_of(error)
 
     def producer(self, options: Options) -> Mapping[str, object]:
         """Make the producer."""

@@ -10,6 +10,7 @@ from benches.failures.scenarios.stage import (
     Scenario,
     Stage,
     Wish,
+    has_no_key,
     is_error,
     told_of,
     word,
@@ -46,7 +47,7 @@ def _one_invalid(stage: Stage, *, is_idempotent: bool) -> Observed:
     records[CULPRIT] = word(str(CULPRIT), key="-")
     answer = client.ask("send", *records)
     seen = _after(stage, client, answer)
-    seen.says_why = any("no key" in text for text in answer.words)
+    seen.says_why = has_no_key(answer.words)
     return seen
 
 

@@ -25,7 +25,7 @@ def _values(prefix: str, numbers: range) -> list[str]:
 def _offset_out_of_range(stage: Stage) -> Observed:
     stage.topic()
     stage.fill(_values("a", range(10)))
-    stage.forget_producers(5)
+    stage.delete_records(5)
     client = stage.consumer(reset="none")
     client.ask("assign", TOPIC, "2")
     found, error, answer = read(client, 5)

@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import confluent_kafka
+from confluent_kafka.admin import AdminClient
 from ottla.records import NewRecord, build_batch
 from ottla.testing import Broker
 
@@ -96,12 +98,16 @@ class Stage:
         self._proxy: Proxy | None = None
         self.settings: dict[str, dict[str, Any]] = {}
         self.made = Answer(0)
-        self.broker = Broker(
+        self._profile = profile
+        self.broker = self._start()
+
+    def _start(self) -> Broker:
+        return Broker(
             config={
                 "auto.create.topics.enable": False,
                 "group.initial.rebalance.delay.ms": 0,
             },
-            profile=profile,
+            profile=self._profile,
         ).start()
 
     def close(self) -> None:
@@ -169,7 +175,7 @@ class Stage:
 
     def committed(self, topic: str = TOPIC) -> list[str]:
         """Return the values that a reader of committed records gets from the start."""
-        return committed_values(self.broker, topic)
+        return values_of(self.broker.bootstrap_servers, topic, "read_committed")
 
     def fill(self, values: Sequence[str], topic: str = TOPIC) -> None:
         """Append values, each in a batch of its own."""
@@ -201,6 +207,13 @@ class Stage:
             _append(core, topic, values)
 
         self.broker.run(make)
+
+    def delete_records(self, start_offset: int, topic: str = TOPIC) -> None:
+        """Have records be deleted."""
+        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers, "log_level": 0})
+        partition = confluent_kafka.TopicPartition(topic, 0, start_offset)
+        for future in admin.delete_records([partition]).values():
+            future.result(60)
 
     def forget_producers(self, start_offset: int, topic: str = TOPIC) -> None:
         """Have records be deleted, and what the partition knew of its producers."""
@@ -255,20 +268,24 @@ def read(client: Client, count: int, *, tries: int = 12) -> tuple[list[str], str
     return found, answer.error, answer
 
 
+def has_no_key(texts: Sequence[str]) -> bool:
+    """Tell whether a text says so, in the words of Ottla's broker or of Kafka's."""
+    return any("no key" in text or "without key" in text for text in texts)
+
+
 def is_error(outcome: str) -> bool:
     """Tell whether that is an error, and one that was told."""
     return outcome not in {OK, NO_ANSWER}
 
 
-def committed_values(broker: Broker, topic: str) -> list[str]:
-    """Return the values of transactions that were committed, by a reader of our own."""
-    import confluent_kafka
-
+def values_of(servers: str, topic: str, isolation: str) -> list[str]:
+    """Return the values that a reader gets from the start to the end."""
     reader = confluent_kafka.Consumer(
         {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "group.id": "committed",
-            "isolation.level": "read_committed",
+            "bootstrap.servers": servers,
+            "log_level": 0,
+            "group.id": "unused",
+            "isolation.level": isolation,
             "enable.partition.eof": True,
         }
     )

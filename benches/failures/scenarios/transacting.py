@@ -11,6 +11,7 @@ from benches.failures.scenarios.stage import (
     Scenario,
     Stage,
     Wish,
+    has_no_key,
     is_error,
     told_of,
     word,
@@ -45,7 +46,7 @@ def _invalid_record(stage: Stage) -> Observed:
     records[CULPRIT] = word(str(CULPRIT), key="-")
     answer = client.ask("send", *records)
     seen = Observed(told=told_of(answer), time=answer.time)
-    seen.says_why = any("no key" in text for text in answer.words)
+    seen.says_why = has_no_key(answer.words)
     seen.calls["commit"] = client.ask("commit").error
     return _finish(stage, client, seen)
 
