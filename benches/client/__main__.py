@@ -1,5 +1,6 @@
 """`make bench-client`."""
 
-from benches.client import consuming
+from benches.client import consuming, producing
 
+producing.main()
 consuming.main()
