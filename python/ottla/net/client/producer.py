@@ -320,7 +320,8 @@ class Producer:
     ) -> Receipt:
         """Sends many records, and waits until the fate of each is known.
 
-        Nothing is raised for single rows: the receipt has the offset of each, or its error.
+        Nothing is raised for single rows: the receipt has the offset of each, or its error. Rows
+        for which there is no room within `max_block_ms` have a `KafkaTimeoutError`.
 
         Args:
             topic: where they go.
