@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from ottla.client import (
+    Admin,
     AsyncConsumer,
     Consumer,
     IllegalStateError,
@@ -21,7 +22,9 @@ from ottla.client import (
     TopicPartition,
 )
 from ottla.client.consumer.errors import (
+    InvalidPartitionEpochError,
     NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
     RecordDeserializationError,
     WakeupError,
 )
@@ -306,6 +309,59 @@ def test_read_committed_leaves_out_what_is_aborted_or_open(broker: Broker) -> No
         first.abort_transaction()
 
 
+# Logs that are not what they were.
+
+
+def test_a_compacted_log_is_read_with_its_gaps_and_passed_at_its_end() -> None:
+    with Broker() as broker:
+        broker.create_topic("orders", cleanup_policy="compact")
+        for number in range(200):
+            broker.produce("orders", b"%d" % number, key=b"%d" % (number % 7))
+        broker.compact("orders")
+        expected = [(one.offset, one.value) for one in broker.records("orders")]
+        assert len(expected) < 200
+        with consumer_of(broker) as consumer:
+            consumer.assign([ORDERS])
+            found = read(consumer, len(expected))
+            assert [(one.offset, one.value) for one in found] == expected
+            assert consumer.position(ORDERS) == 200
+
+
+def test_a_topic_that_is_created_again_is_not_read_from_the_position_in_the_old(
+    broker: Broker,
+) -> None:
+    fill(broker)
+    with consumer_of(broker, metadata_max_age_ms=100) as consumer:
+        consumer.assign([ORDERS])
+        assert len(read(consumer, 5)) >= 5
+        broker.delete_topic("orders")
+        broker.create_topic("orders")
+        fill(broker, 30)
+        end = time.monotonic() + 20
+        with pytest.raises(InvalidPartitionEpochError, match="orders-0"):  # noqa: PT012 - until the client knows
+            while time.monotonic() < end:
+                consumer.poll(100)
+        consumer.seek_to_beginning(ORDERS)
+        assert len(read(consumer, 30)) == 30
+
+
+def test_records_that_are_deleted_under_the_position_are_told_without_a_policy(
+    broker: Broker,
+) -> None:
+    fill(broker)
+    with (
+        Admin(bootstrap_servers=broker.bootstrap_servers) as admin,
+        consumer_of(broker, auto_offset_reset="none") as consumer,
+    ):
+        admin.delete_records({ORDERS: 6})
+        consumer.assign([ORDERS])
+        consumer.seek(ORDERS, 2)
+        with pytest.raises(OffsetOutOfRangeError, match="position 2"):
+            read(consumer, 1)
+        consumer.seek_to_beginning()
+        assert [one.offset for one in read(consumer, 4)] == [6, 7, 8, 9]
+
+
 # Groups.
 
 
@@ -548,7 +604,7 @@ def test_who_reads_without_pause_leaves_the_loop_to_others(broker: Broker) -> No
                 pass
             task = asyncio.create_task(other())
             for _ in range(len(values) - 1):
-                time.sleep(0.001)  # noqa: ASYNC251 - an application that is busy
+                time.sleep(0.001)  # noqa: ASYNC251 - what an application does with a record
                 await consumer.poll(5000, max_records=1)
             task.cancel()
         return turns

@@ -139,12 +139,12 @@ def test_a_seek_of_what_is_not_assigned_is_refused() -> None:
 def test_offsets_of_times_and_ends_are_looked_up() -> None:
     logs = ten()
     core = logs.consumer()
-    found = logs.wait(core.offsets_for_times({ORDERS: 6500}))
+    found = logs.wait(core.queries.offsets_for_times({ORDERS: 6500}))
     assert found[ORDERS][:3] == OffsetAndTimestamp(7, 7000, 1)[:3]
-    assert logs.wait(core.offsets_for_times({ORDERS: 99_000})) == {ORDERS: None}
-    assert logs.wait(core.beginning_offsets([ORDERS]))[ORDERS].offset == 0
-    assert logs.wait(core.end_offsets([ORDERS]))[ORDERS].offset == 10
-    assert logs.wait(core.end_offsets([])) == {}
+    assert logs.wait(core.queries.offsets_for_times({ORDERS: 99_000})) == {ORDERS: None}
+    assert logs.wait(core.queries.beginning_offsets([ORDERS]))[ORDERS].offset == 0
+    assert logs.wait(core.queries.end_offsets([ORDERS]))[ORDERS].offset == 10
+    assert logs.wait(core.queries.end_offsets([])) == {}
 
 
 @pytest.mark.parametrize("code", [3, 5, 6, 9, 56, 74, 75, 78, 7, -1])
@@ -153,7 +153,7 @@ def test_a_lookup_is_repeated_after_an_error_that_passes(code: int) -> None:
     left = [code]
     logs.faults.append(lambda api, *_: left.pop() if left and api == "ListOffsets" else None)
     core = logs.consumer()
-    assert logs.wait(core.end_offsets([ORDERS]))[ORDERS].offset == 10
+    assert logs.wait(core.queries.end_offsets([ORDERS]))[ORDERS].offset == 10
     assert not left
 
 
@@ -162,13 +162,13 @@ def test_a_lookup_ends_with_an_error_that_does_not_pass() -> None:
     logs.faults.append(lambda api, *_: 29 if api == "ListOffsets" else None)
     core = logs.consumer()
     with pytest.raises(Exception, match="TOPIC_AUTHORIZATION_FAILED"):
-        logs.wait(core.end_offsets([ORDERS]))
+        logs.wait(core.queries.end_offsets([ORDERS]))
 
 
 def test_a_lookup_whose_time_is_over_asks_no_more() -> None:
     logs = logs_of(topics={})
     core = logs.consumer()
-    pending = core.end_offsets([TopicPartition("nowhere", 0)])
+    pending = core.queries.end_offsets([TopicPartition("nowhere", 0)])
     logs.cluster.run(max_ms=2000)
     assert isinstance(core.time_out(pending), KafkaTimeoutError)
     logs.cluster.run(max_ms=5000)
@@ -178,9 +178,9 @@ def test_a_lookup_whose_time_is_over_asks_no_more() -> None:
 def test_the_partitions_of_a_topic_and_all_topics_are_told() -> None:
     logs = logs_of(topics={"orders": 3, "events": 1})
     core = logs.consumer()
-    assert logs.wait(core.partitions_for("orders")) == {0, 1, 2}
-    assert logs.wait(core.topics()) == {"orders", "events"}
-    missing = core.partitions_for("nowhere")
+    assert logs.wait(core.queries.partitions_for("orders")) == {0, 1, 2}
+    assert logs.wait(core.queries.topics()) == {"orders", "events"}
+    missing = core.queries.partitions_for("nowhere")
     logs.cluster.run(max_ms=1000)
     assert "nowhere" in str(core.time_out(missing))
 

@@ -19,21 +19,34 @@ if TYPE_CHECKING:
 
     Value = TypeVar("Value")
 
-__all__ = ["committable", "list_of", "map_of", "offsets_of", "position_to_seek"]
+__all__ = ["committable", "list_of", "map_of", "offsets_of", "partition_of", "position_to_seek"]
+
+
+def partition_of(given: tuple[str, int]) -> TopicPartition:
+    """Returns a partition that is given as a pair.
+
+    Raises:
+        IllegalArgumentError: it is none.
+
+    >>> partition_of(("orders", 0))
+    TopicPartition(topic='orders', partition=0)
+    """
+    match given:
+        case (str() as topic, int() as number) if topic and number >= 0:
+            return TopicPartition(topic, number)
+    raise IllegalArgumentError(
+        f"{given!r} is no partition: expected a pair of a topic and a number, as ('orders', 0)"
+    )
 
 
 def list_of(partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]:
-    """Returns partitions that are given as pairs.
-
-    >>> list_of([("orders", 0)])
-    [TopicPartition(topic='orders', partition=0)]
-    """
-    return [TopicPartition(*one) for one in partitions]
+    """Returns partitions that are given as pairs."""
+    return [partition_of(one) for one in partitions]
 
 
 def map_of(given: Mapping[AnyPartition, Value]) -> dict[TopicPartition, Value]:
     """Returns what is given by partition."""
-    return {TopicPartition(*one): value for one, value in given.items()}
+    return {partition_of(one): value for one, value in given.items()}
 
 
 def committable(

@@ -21,9 +21,11 @@ from ottla.client.consumer.errors import (
     WakeupError,
 )
 from ottla.client.consumer.fetcher import Records
+from ottla.client.consumer.lookup import EARLIEST, LATEST
 from ottla.client.consumer.metrics import ConsumerMetrics
+from ottla.client.consumer.obstacles import Complaints, obstacle
 from ottla.client.consumer.position import OffsetAndOffsetEpoch
-from ottla.client.consumer.positions import EARLIEST, LATEST, Positions
+from ottla.client.consumer.positions import Positions
 from ottla.client.consumer.queries import Queries
 from ottla.client.consumer.subscription import Kind, Subscription
 from ottla.client.consumer.table import State, Table
@@ -80,6 +82,7 @@ class ConsumerCore:
     Attributes:
         network: see above.
         delivery: the records that are there, and errors, for who polls.
+        queries: what the cluster is asked.
         is_closed: whether it was closed.
     """
 
@@ -126,7 +129,7 @@ class ConsumerCore:
             backoff_ms=backoff_ms,
         )
         self.delivery = Delivery(self._table, self._records, settings, self._metrics)
-        self._queries = Queries(network, self._positions.offsets)
+        self.queries = Queries(network, self._positions.offsets)
         self._sleepers: list[Pending] = []
         self._position_calls: list[tuple[Pending, TopicPartition]] = []
         self._auto_commit = (
@@ -135,6 +138,7 @@ class ConsumerCore:
             else None
         )
         self._polled_ms = 0
+        self._complaints = Complaints()
         self._has_new_metadata = False
         network.metadata.on_change(self._note_metadata)
 
@@ -155,7 +159,7 @@ class ConsumerCore:
         self._drop_stale()
         if not self.is_closed:
             self._records.tick(now_ms)
-        self._queries.tick(now_ms)
+        self.queries.tick(now_ms)
         self._end_position_calls()
         self.network.tick(now_ms)
         if self._sleepers and self._has_something():
@@ -329,6 +333,25 @@ class ConsumerCore:
         if self._has_something():
             self._wake()
         return pending
+
+    def complaint(self, now_ms: int, *, is_served: bool) -> str | None:
+        """Returns what to tell an application that gets no records, now and then.
+
+        Args:
+            now_ms: the time.
+            is_served: whether it got some.
+        """
+        if is_served:
+            self._complaints.served()
+        elif self._complaints.is_due(now_ms):
+            found = self._obstacle()
+            if found is not None:
+                self._complaints.made(now_ms)
+            return found
+        return None
+
+    def _obstacle(self) -> str | None:
+        return obstacle(self.network, self._topics(), self._table.partitions())
 
     def wakeup(self) -> None:
         """Has the poll that waits, or the next one, raise a `WakeupError`."""
@@ -506,31 +529,6 @@ class ConsumerCore:
             )
         return self._group
 
-    # What the cluster is asked.
-
-    def offsets_for_times(self, timestamps: Mapping[TopicPartition, int]) -> Pending:
-        """Looks up the first records of times or later."""
-        for timestamp in timestamps.values():
-            if timestamp < 0:
-                raise IllegalArgumentError(f"{timestamp} is no time: expected ms since 1970")
-        return self._queries.offsets_of("offsets_for_times", timestamps)
-
-    def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> Pending:
-        """Looks up the first offsets."""
-        return self._queries.offsets_of("beginning_offsets", dict.fromkeys(partitions, EARLIEST))
-
-    def end_offsets(self, partitions: Iterable[TopicPartition]) -> Pending:
-        """Looks up the offsets of the records to come."""
-        return self._queries.offsets_of("end_offsets", dict.fromkeys(partitions, LATEST))
-
-    def partitions_for(self, topic: str) -> Pending:
-        """Looks up the numbers of the partitions of a topic."""
-        return self._queries.partitions_for(topic)
-
-    def topics(self) -> Pending:
-        """Looks up the names of all topics."""
-        return self._queries.topics()
-
     # The end.
 
     def time_out(self, pending: Pending) -> BaseException:
@@ -540,9 +538,11 @@ class ConsumerCore:
         elif self._group is not None and pending.name in _OF_GROUP:
             self._group.time_out(pending)
         else:
-            self._queries.time_out(pending)
+            self.queries.time_out(pending)
+        reason = self._obstacle()
         late = KafkaTimeoutError(
-            f"{pending.name}() was not answered in time: call again, or allow for more"
+            f"{pending.name}() was not answered in time"
+            + (f", since {reason}" if reason else ": call again, or allow for more")
         )
         pending.end(late)
         return pending.error or late

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from ottla.client.network.exchange import Network
     from ottla.protocol.wire import Message
 
-__all__ = ["Epochs", "Found", "Lookups", "Offsets", "Question"]
+__all__ = ["EARLIEST", "LATEST", "Epochs", "Found", "Lookups", "Offsets", "Question"]
+
+
+LATEST, EARLIEST = -1, -2
+"""Timestamps that stand for both ends of a log."""
 
 
 class Found(NamedTuple):

@@ -15,7 +15,7 @@ from ottla.client.consumer.errors import (
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
 )
-from ottla.client.consumer.lookup import Epochs, Found, Lookups, Offsets
+from ottla.client.consumer.lookup import EARLIEST, LATEST, Epochs, Found, Lookups, Offsets
 from ottla.client.consumer.position import Position
 from ottla.client.consumer.table import State
 from ottla.client.errors import UnsupportedVersionError
@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from ottla.client.partitions import OffsetAndMetadata
     from ottla.client.pending import Pending
 
-__all__ = ["EARLIEST", "LATEST", "Positions", "position_of"]
+__all__ = ["Positions", "position_of"]
 
-LATEST, EARLIEST = -1, -2
 _BY_DURATION = "by_duration:"
 _MOST_REWINDS = 5
 

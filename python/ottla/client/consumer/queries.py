@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ottla.client.consumer.lookup import EARLIEST, LATEST
 from ottla.client.consumer.position import OffsetAndTimestamp, Position
-from ottla.client.errors import RetriableError, error_of
+from ottla.client.errors import IllegalArgumentError, RetriableError, error_of
 from ottla.client.network.exchange import ANY_NODE, Exchange
 from ottla.client.partitions import TopicPartition
 from ottla.client.pending import Pending
@@ -16,7 +17,7 @@ from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.metadata import MetadataRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ottla.client.consumer.lookup import Found, Lookups
     from ottla.client.errors import KafkaError
@@ -42,7 +43,22 @@ class Queries:
         self._topics: dict[Pending, str] = {}
         self._unsent: list[Pending] = []
 
-    def offsets_of(self, name: str, wanted: Mapping[TopicPartition, int]) -> Pending:
+    def offsets_for_times(self, timestamps: Mapping[TopicPartition, int]) -> Pending:
+        """Looks up the first records of times or later."""
+        for timestamp in timestamps.values():
+            if timestamp < 0:
+                raise IllegalArgumentError(f"{timestamp} is no time: expected ms since 1970")
+        return self._offsets_of("offsets_for_times", timestamps)
+
+    def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> Pending:
+        """Looks up the first offsets."""
+        return self._offsets_of("beginning_offsets", dict.fromkeys(partitions, EARLIEST))
+
+    def end_offsets(self, partitions: Iterable[TopicPartition]) -> Pending:
+        """Looks up the offsets of the records to come."""
+        return self._offsets_of("end_offsets", dict.fromkeys(partitions, LATEST))
+
+    def _offsets_of(self, name: str, wanted: Mapping[TopicPartition, int]) -> Pending:
         """Looks up the offsets of timestamps; the value has `None` where there is no record."""
         pending = Pending(name)
         self._network.metadata.add_topics(frozenset(topic for topic, _ in wanted))

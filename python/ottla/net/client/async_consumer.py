@@ -8,13 +8,12 @@ import random
 import time
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.consumer.arguments import committable, list_of, map_of, offsets_of
+from ottla.client.consumer.arguments import committable, list_of, map_of, offsets_of, partition_of
 from ottla.client.consumer.assembly import consumer_core
 from ottla.client.errors import IllegalStateError, KafkaTimeoutError
 from ottla.client.options.settings import ConsumerSettings
-from ottla.client.partitions import TopicPartition
 from ottla.errors import KafkaError
-from ottla.net.client.consumer_calls import ConsumerCalls
+from ottla.net.client.consumer_calls import LONGEST_WAIT_MS, ConsumerCalls
 from ottla.net.client.driver import Driver
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ottla.client.consumer.position import OffsetAndOffsetEpoch, OffsetAndTimestamp
-    from ottla.client.partitions import AnyPartition, OffsetAndMetadata
+    from ottla.client.partitions import AnyPartition, OffsetAndMetadata, TopicPartition
     from ottla.client.pending import Pending
     from ottla.records import ConsumerRecord, FetchedColumns
 
@@ -150,9 +149,11 @@ class AsyncConsumer(ConsumerCalls):
                 # What there is room for now is fetched while the application works.
                 driver.advance()
                 now_ms = driver.now_ms()
+                self._complain(is_served=bool(taken))
                 if taken or (until_ms is not None and now_ms >= until_ms):
                     return taken
-                await self._something(None if until_ms is None else until_ms - now_ms)
+                rest_ms = LONGEST_WAIT_MS if until_ms is None else until_ms - now_ms
+                await self._something(min(rest_ms, LONGEST_WAIT_MS))
                 self._rested_ms = now_ms = driver.now_ms()
         finally:
             self._is_polled = False
@@ -218,7 +219,7 @@ class AsyncConsumer(ConsumerCalls):
     ) -> OffsetAndOffsetEpoch:
         """Returns the offset of the next record, with what tells its log (KIP-232)."""
         found: OffsetAndOffsetEpoch = await self._call(
-            self._core.position(TopicPartition(*partition)), timeout_ms
+            self._core.position(partition_of(partition)), timeout_ms
         )
         return found
 
@@ -263,7 +264,7 @@ class AsyncConsumer(ConsumerCalls):
         self, timestamps_ms: Mapping[AnyPartition, int], timeout_ms: int | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Returns the first records of these times or later; `None` where there is none."""
-        pending = self._run(self._core.offsets_for_times, map_of(timestamps_ms))
+        pending = self._run(self._core.queries.offsets_for_times, map_of(timestamps_ms))
         found: dict[TopicPartition, OffsetAndTimestamp | None] = await self._call(
             pending, timeout_ms
         )
@@ -273,26 +274,26 @@ class AsyncConsumer(ConsumerCalls):
         self, *partitions: tuple[str, int], timeout_ms: int | None = None
     ) -> dict[TopicPartition, int]:
         """Returns the first offsets of partitions."""
-        pending = self._run(self._core.beginning_offsets, list_of(partitions))
+        pending = self._run(self._core.queries.beginning_offsets, list_of(partitions))
         return offsets_of(await self._call(pending, timeout_ms))
 
     async def end_offsets(
         self, *partitions: tuple[str, int], timeout_ms: int | None = None
     ) -> dict[TopicPartition, int]:
         """Returns the offsets of the records to come."""
-        pending = self._run(self._core.end_offsets, list_of(partitions))
+        pending = self._run(self._core.queries.end_offsets, list_of(partitions))
         return offsets_of(await self._call(pending, timeout_ms))
 
     async def partitions_for(self, topic: str, timeout_ms: int | None = None) -> frozenset[int]:
         """Returns the numbers of the partitions of a topic."""
         found: frozenset[int] = await self._call(
-            self._run(self._core.partitions_for, topic), timeout_ms
+            self._run(self._core.queries.partitions_for, topic), timeout_ms
         )
         return found
 
     async def topics(self, timeout_ms: int | None = None) -> frozenset[str]:
         """Returns the names of all topics."""
-        found: frozenset[str] = await self._call(self._run(self._core.topics), timeout_ms)
+        found: frozenset[str] = await self._call(self._run(self._core.queries.topics), timeout_ms)
         return found
 
     # The end.

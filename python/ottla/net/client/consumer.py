@@ -8,13 +8,12 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.consumer.arguments import committable, list_of, map_of, offsets_of
+from ottla.client.consumer.arguments import committable, list_of, map_of, offsets_of, partition_of
 from ottla.client.consumer.assembly import consumer_core
 from ottla.client.errors import IllegalStateError, KafkaTimeoutError
 from ottla.client.options.settings import ConsumerSettings
-from ottla.client.partitions import TopicPartition
 from ottla.errors import KafkaError
-from ottla.net.client.consumer_calls import ConsumerCalls
+from ottla.net.client.consumer_calls import LONGEST_WAIT_MS, ConsumerCalls
 from ottla.net.client.thread import DriverThread
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ottla.client.consumer.position import OffsetAndOffsetEpoch, OffsetAndTimestamp
-    from ottla.client.partitions import AnyPartition, OffsetAndMetadata
+    from ottla.client.partitions import AnyPartition, OffsetAndMetadata, TopicPartition
     from ottla.client.pending import Pending
     from ottla.records import ConsumerRecord, FetchedColumns
 
@@ -141,9 +140,11 @@ class Consumer(ConsumerCalls):
                 # What there is room for then is fetched while the application works.
                 taken = self._run(take, self._now_ms())
                 now_ms = self._now_ms()
+                self._complain(is_served=bool(taken))
                 if taken or (until_ms is not None and now_ms >= until_ms):
                     return taken
-                self._something(None if until_ms is None else until_ms - now_ms)
+                rest_ms = LONGEST_WAIT_MS if until_ms is None else until_ms - now_ms
+                self._something(min(rest_ms, LONGEST_WAIT_MS))
                 now_ms = self._now_ms()
 
     @contextmanager
@@ -220,7 +221,7 @@ class Consumer(ConsumerCalls):
         self, partition: tuple[str, int], timeout_ms: int | None = None
     ) -> OffsetAndOffsetEpoch:
         """Returns the offset of the next record, with what tells its log (KIP-232)."""
-        pending = self._run(self._core.position, TopicPartition(*partition))
+        pending = self._run(self._core.position, partition_of(partition))
         found: OffsetAndOffsetEpoch = self._call(pending, timeout_ms)
         return found
 
@@ -267,7 +268,7 @@ class Consumer(ConsumerCalls):
         self, timestamps_ms: Mapping[AnyPartition, int], timeout_ms: int | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Returns the first records of these times or later; `None` where there is none."""
-        pending = self._run(self._core.offsets_for_times, map_of(timestamps_ms))
+        pending = self._run(self._core.queries.offsets_for_times, map_of(timestamps_ms))
         found: dict[TopicPartition, OffsetAndTimestamp | None] = self._call(pending, timeout_ms)
         return found
 
@@ -275,24 +276,26 @@ class Consumer(ConsumerCalls):
         self, *partitions: tuple[str, int], timeout_ms: int | None = None
     ) -> dict[TopicPartition, int]:
         """Returns the first offsets of partitions."""
-        pending = self._run(self._core.beginning_offsets, list_of(partitions))
+        pending = self._run(self._core.queries.beginning_offsets, list_of(partitions))
         return offsets_of(self._call(pending, timeout_ms))
 
     def end_offsets(
         self, *partitions: tuple[str, int], timeout_ms: int | None = None
     ) -> dict[TopicPartition, int]:
         """Returns the offsets of the records to come."""
-        pending = self._run(self._core.end_offsets, list_of(partitions))
+        pending = self._run(self._core.queries.end_offsets, list_of(partitions))
         return offsets_of(self._call(pending, timeout_ms))
 
     def partitions_for(self, topic: str, timeout_ms: int | None = None) -> frozenset[int]:
         """Returns the numbers of the partitions of a topic."""
-        found: frozenset[int] = self._call(self._run(self._core.partitions_for, topic), timeout_ms)
+        found: frozenset[int] = self._call(
+            self._run(self._core.queries.partitions_for, topic), timeout_ms
+        )
         return found
 
     def topics(self, timeout_ms: int | None = None) -> frozenset[str]:
         """Returns the names of all topics."""
-        found: frozenset[str] = self._call(self._run(self._core.topics), timeout_ms)
+        found: frozenset[str] = self._call(self._run(self._core.queries.topics), timeout_ms)
         return found
 
     # The end.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.consumer.arguments import list_of, map_of, position_to_seek
+from ottla.client.consumer.arguments import list_of, map_of, partition_of, position_to_seek
 from ottla.client.groups.membership import EventKind
-from ottla.client.partitions import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -17,11 +17,19 @@ if TYPE_CHECKING:
     from ottla.client.consumer.listener import RebalanceListener
     from ottla.client.consumer.position import OffsetAndOffsetEpoch
     from ottla.client.groups.membership import Event
-    from ottla.client.partitions import AnyPartition, GroupMetadata, OffsetAndMetadata
+    from ottla.client.partitions import (
+        AnyPartition,
+        GroupMetadata,
+        OffsetAndMetadata,
+        TopicPartition,
+    )
 
     Result = TypeVar("Result")
 
-__all__ = ["ConsumerCalls"]
+__all__ = ["LONGEST_WAIT_MS", "ConsumerCalls"]
+
+LONGEST_WAIT_MS = 2_000
+"""Until a poll looks what stands in the way, and goes on waiting."""
 
 
 class ConsumerCalls(ABC):
@@ -100,7 +108,7 @@ class ConsumerCalls(ABC):
             IllegalStateError: the partition is not assigned.
         """
         position = position_to_seek(offset, offset_epoch)
-        self._run(self._core.seek, TopicPartition(*partition), position)
+        self._run(self._core.seek, partition_of(partition), position)
 
     def seek_to_beginning(self, *partitions: tuple[str, int]) -> None:
         """Goes on from the first records; of all partitions by default."""
@@ -124,7 +132,7 @@ class ConsumerCalls(ABC):
 
     def lag(self, partition: tuple[str, int]) -> int | None:
         """Returns how many offsets are to come; `None` before the first fetch."""
-        return self._run(self._core.lag, TopicPartition(*partition))
+        return self._run(self._core.lag, partition_of(partition))
 
     def pause(self, *partitions: tuple[str, int]) -> None:
         """Delivers nothing of partitions until they are resumed; what is fetched is kept."""
@@ -151,6 +159,12 @@ class ConsumerCalls(ABC):
     def metrics(self) -> dict[str, float]:
         """Returns what was measured, by Kafka's names."""
         return self._run(self._core.metrics, self._now_ms())
+
+    def _complain(self, *, is_served: bool) -> None:
+        """Says in the log what stands in the way, where records are waited for in vain."""
+        found = self._core.complaint(self._now_ms(), is_served=is_served)
+        if found is not None:
+            logging.getLogger("ottla.client").warning("no records are read: %s", found)
 
     def _tell(self, event: Event) -> Awaitable[None] | None:
         """Tells the listener of partitions that come or go."""
