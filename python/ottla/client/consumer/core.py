@@ -138,6 +138,8 @@ class ConsumerCore:
             else None
         )
         self._polled_ms = 0
+        # Those under way, with the time of the call.
+        self._commits: list[tuple[Pending, int]] = []
         self._complaints = Complaints()
         self._has_new_metadata = False
         network.metadata.on_change(self._note_metadata)
@@ -155,6 +157,7 @@ class ConsumerCore:
                 # The application waits for records, which is progress.
                 self._poll_group(now_ms)
             group.tick(now_ms)
+            self._measure_commits(now_ms)
         self._positions.tick(now_ms)
         self._drop_stale()
         if not self.is_closed:
@@ -496,7 +499,7 @@ class ConsumerCore:
             pending.end()
             return pending
         pending = group.commit(wanted, now_ms)
-        pending.when_done(lambda: self._note_commit(pending, now_ms))
+        self._commits.append((pending, now_ms))
         return pending
 
     def committed(self, partitions: Iterable[TopicPartition], now_ms: int) -> Pending:
@@ -518,9 +521,11 @@ class ConsumerCore:
             return None
         return self._auto_commit.commit(now_ms, offsets)
 
-    def _note_commit(self, pending: Pending, begun_ms: int) -> None:
-        if pending.error is None:
-            self._metrics.committed(0, begun_ms)
+    def _measure_commits(self, now_ms: int) -> None:
+        for pending, begun_ms in self._commits:
+            if pending.is_done and pending.error is None:
+                self._metrics.committed(now_ms - begun_ms, now_ms)
+        self._commits = [one for one in self._commits if not one[0].is_done]
 
     def _need_group(self, call: str) -> Group:
         if self._group is None:
