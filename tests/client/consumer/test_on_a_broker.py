@@ -673,6 +673,24 @@ def test_no_broker_is_told_when_the_time_is_over() -> None:
         assert consumer.poll(50) == []
 
 
+@pytest.mark.parametrize("is_subscribed", [True, False])
+def test_a_consumer_closes_in_its_time_though_the_broker_is_gone(
+    is_subscribed: bool,
+) -> None:
+    with Broker(topics=["orders"]) as broker:
+        consumer = consumer_of(broker, group_id="g")
+        if is_subscribed:
+            consumer.subscribe(["orders"])
+        else:
+            consumer.assign([ORDERS])
+        fill(broker)
+        assert read(consumer, 1)
+    begun = time.monotonic()
+    consumer.close(timeout_ms=100)
+    assert time.monotonic() - begun < consumer.settings.default_api_timeout_ms / 1000
+    assert not [one for one in threading.enumerate() if one.name == "ottla-consumer"]
+
+
 def test_an_option_that_is_not_known_is_refused_with_the_nearest() -> None:
     with pytest.raises(InvalidConfigurationError, match="auto_offset_reset"):
         Consumer(bootstrap_servers="kafka:9092", auto_ofset_reset="latest")

@@ -177,12 +177,12 @@ class AsyncConsumer(ConsumerCalls):
         pending = self._run(self._core.unsubscribe, self._now_ms())
         await self._until_left(pending, self._settings.default_api_timeout_ms)
 
-    async def _handle_events(self) -> None:
+    async def _handle_events(self, timeout_ms: int | None = None) -> None:
         core = self._core
         while (event := core.event) is not None:
             commit = core.begin_event(self._now_ms())
             if commit is not None:
-                await self._settled(commit)
+                await self._settled(commit, timeout_ms)
             try:
                 told = self._tell(event)
                 if inspect.isawaitable(told):
@@ -191,17 +191,17 @@ class AsyncConsumer(ConsumerCalls):
                 core.end_event(self._now_ms())
                 self._driver.advance()
 
-    async def _settled(self, pending: Pending) -> None:
+    async def _settled(self, pending: Pending, timeout_ms: int | None = None) -> None:
         """Waits for a commit that nobody asked for: what becomes of it is nobody's error."""
         try:
-            await self._call(pending, None)
+            await self._call(pending, timeout_ms)
         except KafkaError:
             return
 
     async def _until_left(self, pending: Pending, timeout_ms: int) -> None:
         until_ms = self._now_ms() + timeout_ms
         while not pending.is_done and (rest_ms := until_ms - self._now_ms()) > 0:
-            await self._handle_events()
+            await self._handle_events(rest_ms)
             await self._something(rest_ms, pending)
 
     # Positions and committed offsets.
@@ -305,7 +305,7 @@ class AsyncConsumer(ConsumerCalls):
         try:
             commit, leaving = self._core.begin_closing(self._now_ms())
             if commit is not None:
-                await self._settled(commit)
+                await self._settled(commit, timeout_ms)
             if leaving is not None:
                 await self._until_left(leaving, timeout_ms)
         finally:

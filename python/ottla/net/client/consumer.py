@@ -183,28 +183,28 @@ class Consumer(ConsumerCalls):
         pending = self._run(self._core.unsubscribe, self._now_ms())
         self._until_left(pending, self._settings.default_api_timeout_ms)
 
-    def _handle_events(self) -> None:
+    def _handle_events(self, timeout_ms: int | None = None) -> None:
         core = self._core
         while (event := core.event) is not None:
             commit = self._run(core.begin_event, self._now_ms())
             if commit is not None:
-                self._settled(commit)
+                self._settled(commit, timeout_ms)
             try:
                 self._tell(event)
             finally:
                 self._run(core.end_event, self._now_ms())
 
-    def _settled(self, pending: Pending) -> None:
+    def _settled(self, pending: Pending, timeout_ms: int | None = None) -> None:
         """Waits for a commit that nobody asked for: what becomes of it is nobody's error."""
         try:
-            self._call(pending, None)
+            self._call(pending, timeout_ms)
         except KafkaError:
             return
 
     def _until_left(self, pending: Pending, timeout_ms: int) -> None:
         until_ms = self._now_ms() + timeout_ms
         while not pending.is_done and (rest_ms := until_ms - self._now_ms()) > 0:
-            self._handle_events()
+            self._handle_events(rest_ms)
             self._something(rest_ms, pending)
 
     # Positions and committed offsets.
@@ -307,7 +307,7 @@ class Consumer(ConsumerCalls):
         try:
             commit, leaving = self._run(self._core.begin_closing, self._now_ms())
             if commit is not None:
-                self._settled(commit)
+                self._settled(commit, timeout_ms)
             if leaving is not None:
                 self._until_left(leaving, timeout_ms)
         finally:
