@@ -120,6 +120,7 @@ class Brokers:
         self.cluster = cluster
         self.random = random
         self.faults = faults
+        self.hung: set[int] = set()
         for api, handler in (
             ("Produce", self.produce),
             ("InitProducerId", self.init),
@@ -135,10 +136,12 @@ class Brokers:
         def handle(request: Any, version: int) -> Any:
             faults, random = self.faults, self.random
             node_id = self.cluster.node_id
+            if node_id in self.hung:
+                return SILENCE
             if api == "Produce" and random.random() < faults.moves:
                 self._move_leaders()
             if random.random() < faults.lost:
-                return random.choice([SILENCE, CUT])
+                return self._without_answer(node_id)
             if random.random() < faults.late:
                 self.cluster.after(
                     random.randrange(faults.most_delay_ms),
@@ -152,10 +155,22 @@ class Brokers:
                 return self._refusal(api, request, version, random.choice(_ABORTABLE[api]))
             answer = handler(request, version)
             if random.random() < faults.unanswered:
-                return random.choice([SILENCE, CUT])
+                return self._without_answer(node_id)
             return answer
 
         return handle
+
+    def _without_answer(self, node_id: int) -> object:
+        """Closes the connection, or has the node hang: it answers nothing until it closes all."""
+        if self.random.random() < 0.5:
+            return CUT
+        self.hung.add(node_id)
+        self.cluster.after(self.random.randrange(1, 8_000), lambda: self._revive(node_id))
+        return SILENCE
+
+    def _revive(self, node_id: int) -> None:
+        self.hung.discard(node_id)
+        self.cluster.cut(node_id)
 
     def _apply_late(
         self, handler: Callable[[Any, int], Any], request: Any, version: int, node_id: int
@@ -315,7 +330,8 @@ class Brokers:
             return _offsets_answer(request, code)
         if api == "FindCoordinator":
             answer = self.find(request, version)
-            answer.error_code = code
+            if version < 4:
+                answer.error_code = code
             for one in answer.coordinators:
                 one.error_code = code
             return answer

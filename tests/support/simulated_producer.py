@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ottla.client.delivery.promises import Place
     from support.scripted_cluster import ScriptedCluster
 
-__all__ = ["SimulatedProducer"]
+__all__ = ["Fates", "SimulatedProducer"]
 
 
 class Fates:
