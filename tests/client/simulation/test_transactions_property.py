@@ -207,3 +207,50 @@ def test_they_do_so_in_ten_thousand_transactions(
 ) -> None:
     committed = sum(check(1_000 + block * 4 + i, 25, bumps=bumps) for i in range(4))
     assert committed
+
+
+@VERSIONS
+def test_a_worker_that_was_replaced_in_a_transaction_is_fenced_and_adds_nothing(
+    bumps: bool,
+) -> None:
+    for seed in range(20):
+        model = ModelCluster(TOPICS, bumps=bumps)
+        first = Worker(model, seed, transaction_drop_invalid_records=True)
+        first.initialize()
+        for _ in range(5):
+            first.step()
+        quiet(first.faults)
+        begin_midway(first)
+        second = Worker(model, seed + 1_000, transaction_drop_invalid_records=True)
+        second.initialize()
+        for _ in range(10):
+            second.step()
+        before = {place: len(log.entries) for place, log in model.logs.items()}
+        with pytest.raises(KafkaError) as caught:
+            commit_midway(first)
+        assert not is_abortable(caught.value)
+        first.producer.close()
+        assert {place: len(log.entries) for place, log in model.logs.items()} == before
+        quiet(second.faults)
+        for _ in range(3):
+            second.step()
+        require_exact(model)
+        assert not model.coordinator.is_open()
+
+
+def begin_midway(worker: Worker) -> None:
+    """Leaves a transaction open, with a record of no input in it."""
+    producer = worker.producer
+    producer.fates = Fates()
+    producer.begin_transaction()
+    producer.send("made", 0, b"of a zombie")
+    producer.flush()
+
+
+def commit_midway(worker: Worker) -> None:
+    """Goes on with the transaction as if nothing had happened."""
+    producer = worker.producer
+    producer.send("made", 1, b"of a zombie, too late")
+    offsets = {INPUT: OffsetAndMetadata(1_000)}
+    producer.send_offsets_to_transaction(offsets, GroupMetadata(GROUP))
+    producer.commit_transaction()
