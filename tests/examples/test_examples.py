@@ -36,6 +36,10 @@ EXPECTED = {
         "open-transaction in refunds-0/00000000000000000000.log",
         "exit code 1",
     ],
+    "spark_exactly_once.py": [
+        "batch 0 is there already",
+        "85 records in Kafka, of 1 batches",
+    ],
     "spark_stream.py": [
         "35 records in what is there",
         "85 records in all",
