@@ -61,7 +61,7 @@ def test_a_topic_with_the_leaders_times_has_those(broker: Broker, producer: Prod
     assert written.timestamp_ms > 5
 
 
-def test_records_of_a_key_go_to_javas_partition(broker: Broker, producer: Producer) -> None:
+def test_records_of_a_key_go_to_javas_partition(producer: Producer) -> None:
     partitions = [producer.send("prices", b"v", key=b"%d" % i) for i in range(20)]
     rows = producer.produce_many("prices", [b"v"] * 20, keys=[b"%d" % i for i in range(20)])
     assert rows.partitions.tolist() == [one.result(10).partition for one in partitions]
@@ -173,7 +173,7 @@ def test_produce_tells_everything_by_its_future(producer: Producer) -> None:
     assert type(raised.value.root) is RecordTooLargeError
 
 
-def test_callbacks_are_told_in_order_and_may_send(broker: Broker, producer: Producer) -> None:
+def test_callbacks_are_told_in_order_and_may_send(producer: Producer) -> None:
     told: list[Any] = []
     enough = threading.Event()
 
@@ -188,7 +188,7 @@ def test_callbacks_are_told_in_order_and_may_send(broker: Broker, producer: Prod
     assert told == [(0, None), (1, None), (2, None)]
 
 
-def test_waiting_for_a_topic_ends_and_says_why(broker: Broker) -> None:
+def test_waiting_for_a_topic_ends_and_says_why() -> None:
     with Broker(config={"auto.create.topics.enable": False}) as strict:
         address = strict.bootstrap_servers
         with (
@@ -220,7 +220,7 @@ def test_closing_in_no_time_fails_what_is_not_acknowledged(broker: Broker) -> No
 def test_a_producer_that_is_not_closed_warns_and_leaves_no_thread(broker: Broker) -> None:
     producer = Producer(bootstrap_servers=broker.bootstrap_servers)
     producer.send("orders", b"v").result(10)
-    with pytest.warns(ResourceWarning, match="Producer was not closed"):
+    with pytest.warns(ResourceWarning, match="Producer was not closed"):  # noqa: PT031 - both
         del producer
         gc.collect()
 
@@ -318,7 +318,7 @@ def test_a_send_that_is_cancelled_while_it_waits_sends_nothing(broker: Broker) -
             fault = broker.fail("Produce", delay=0.2, times=1)
             held = await producer.send("orders", bytes(9_000))
             waiting = asyncio.create_task(producer.send("orders", b"never" + bytes(16_000)))
-            while not producer._core.accumulator.waiting_count:
+            while not producer._core.accumulator.waiting_count:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0)
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
