@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from ottla.testing import Broker
 from support.served import served
 
 SCREEN_LINES = 45
@@ -60,7 +62,7 @@ def test_the_broker_is_ready_as_is_shown(root: Path) -> None:
 
 
 def test_the_test_of_the_broker_passes(root: Path, tmp_path: Path) -> None:
-    (text,) = blocks(root, "python")
+    text, _ = blocks(root, "python")
     (tmp_path / "test_orders.py").write_text(SEND + text)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
@@ -71,3 +73,16 @@ def test_the_test_of_the_broker_passes(root: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_client_tells_one_refused_record_from_the_others(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, text = blocks(root, "python")
+    with Broker() as broker:
+        broker.create_topic("orders", 1, cleanup_policy="compact")
+        shown = text.replace("127.0.0.1:9092", broker.bootstrap_servers)
+        exec(compile(shown, "README.md", "exec"), {"keys": [b"alice", None, b"bob"]})  # noqa: S102
+    first, refused, last = capsys.readouterr().out.splitlines()
+    assert refused.startswith("refused: ")
+    assert [int(first), int(last)] == [0, 1]
