@@ -7,9 +7,10 @@
     cluster.run(lambda: part.is_done)
 
 A handler takes the request, decoded, and its version, and returns the response. It can return
-`SILENCE`, so that no answer comes, `CUT`, so that the connection is closed, or bytes, which are
-sent as they are. Which node it answers for is in `cluster.node_id`. ApiVersions and Metadata are
-answered by the cluster itself, unless there is a handler for them.
+`SILENCE`, so that no answer comes, `CUT`, so that the connection is closed, bytes, which are sent
+as they are, or `Later`, so that the answer takes its time, and those behind it too. Which node it
+answers for is in `cluster.node_id`. ApiVersions and Metadata are answered by the cluster itself,
+unless there is a handler for them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from functools import partial
 from importlib import import_module
 from itertools import count
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ottla.client.network.metadata import Node
 from ottla.client.network.network import ClientNetwork
@@ -51,6 +52,15 @@ if TYPE_CHECKING:
 
 SILENCE = object()
 CUT = object()
+
+
+class Later(NamedTuple):
+    """An answer that comes after a while."""
+
+    delay_ms: int
+    response: Any
+
+
 _MAX_STEPS = 200_000
 
 
@@ -75,6 +85,14 @@ def settings(**changed: Any) -> Any:
             "client_software_name": "ottla",
             "client_software_version": "1.0",
             "security_protocol": "PLAINTEXT",
+            "ssl_context": None,
+            "ssl_endpoint_identification_algorithm": "https",
+            **dict.fromkeys(
+                f"ssl_{what}_{source}"
+                for what in ("ca", "certificate", "key")
+                for source in ("location", "pem")
+            ),
+            "ssl_key_password": None,
             "sasl_mechanism": None,
             "sasl_username": None,
             "sasl_password": None,
@@ -85,6 +103,7 @@ def settings(**changed: Any) -> Any:
             "reconnect_backoff_ms": 50,
             "reconnect_backoff_max_ms": 1000,
             "socket_connection_setup_timeout_ms": 10_000,
+            "socket_connection_setup_timeout_max_ms": 30_000,
             "connections_max_idle_ms": 540_000,
             "retry_backoff_ms": 100,
             "retry_backoff_max_ms": 1000,
@@ -114,6 +133,8 @@ class _Socket:
         self.connection = connection
         self.node_id = node_id
         self.frames = Frames(1 << 30)
+        self.takes_bare_frame = False
+        self.busy_until_ms = 0
 
 
 class ScriptedCluster:
@@ -138,6 +159,8 @@ class ScriptedCluster:
         requests: what came, as (node, API, version, request).
         leaders: nodes by (topic, partition), with epochs, to be changed at will.
         errors: of topics, by name.
+        token: what a shell would say where a connection wants a token.
+        on_bare_frame: answers the next frame of a connection that has shaken hands in version 0.
     """
 
     def __init__(
@@ -159,6 +182,8 @@ class ScriptedCluster:
         self.errors: dict[str, int] = {}
         self.features = dict(features or {})
         self.versions = dict(versions or {})
+        self.token: str | None = None
+        self.on_bare_frame: Callable[[bytes], list[bytes]] | None = None
         self.latency_ms = latency_ms
         self.now_ms = 1_000_000
         self.down: set[int] = set()
@@ -255,6 +280,8 @@ class ScriptedCluster:
             self.after(self.latency_ms, lambda: self._receive(end, data))
         if connection.is_ended:
             self._sockets.pop(connection, None)
+        elif connection.wants_token and self.token is not None:
+            self.after(0, lambda: connection.log_in(self.token, self.now_ms))
 
     def _drop(self, connection: Connection) -> None:
         if self._sockets.pop(connection, None) is not None:
@@ -266,6 +293,11 @@ class ScriptedCluster:
             self._handle(end, frame)
 
     def _handle(self, end: _Socket, frame: bytes) -> None:
+        if end.takes_bare_frame and self.on_bare_frame is not None:
+            end.takes_bare_frame = False
+            bare = b"".join(self.on_bare_frame(frame))
+            self.after(self.latency_ms, lambda: self._answer(end, bare))
+            return
         header, position = read_request_header(frame)
         api = name_of(header.api_key)
         request_type, response_type = messages_of(api)
@@ -273,19 +305,25 @@ class ScriptedCluster:
         request, _ = decode(request_type, version)(frame, position)
         self.requests.append((end.node_id, api, version, request))
         self.node_id = end.node_id
+        end.takes_bare_frame = api == "SaslHandshake" and version == 0
         answer = self._handlers[api](request, version)
         if answer is SILENCE or getattr(request, "acks", None) == 0:
             return
         if answer is CUT:
             self.after(self.latency_ms, lambda: self._drop(end.connection))
             return
+        delay_ms = 0
+        if isinstance(answer, Later):
+            delay_ms, answer = answer
+        end.busy_until_ms = max(end.busy_until_ms, self.now_ms + delay_ms)
         if isinstance(answer, bytes):
             sent = answer
         else:
             body = b"".join(encode(response_type, version)(answer))
             before = response_header(header.api_key, version, header.correlation_id)
             sent = b"".join(framed([before, body]))
-        self.after(self.latency_ms, lambda: self._answer(end, sent))
+        wait_ms = end.busy_until_ms - self.now_ms + self.latency_ms
+        self.after(wait_ms, lambda: self._answer(end, sent))
 
     def _answer(self, end: _Socket, data: bytes) -> None:
         if end.connection in self._sockets:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ottla.net.settings import FileName, TlsSettings
 
-__all__ = ["TlsStream", "server_context"]
+__all__ = ["TlsStream", "load_authorities", "load_certificate", "server_context"]
 
 _CLIENT_AUTH = {
     "none": ssl.CERT_NONE,
@@ -72,17 +72,40 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     versions = sorted(ssl.TLSVersion[each.replace(".", "_")] for each in settings.versions)
     context.minimum_version, context.maximum_version = versions[0], versions[-1]
-    certificate = _pem(settings.certificate, TO_PEM)
-    key = None if settings.key is None else _pem(settings.key, TO_PEM)
-    _load_chain(context, settings, certificate, key)
+    load_certificate(context, settings, "ssl.key.password")
     if settings.authorities is not None:
-        authorities = _pem(settings.authorities, AUTHORITIES_TO_PEM)
-        try:
-            context.load_verify_locations(cadata=authorities.decode("ascii", "replace"))
-        except ssl.SSLError as error:
-            raise _unusable(settings.authorities, error.reason or error) from error
+        load_authorities(context, settings.authorities)
     context.verify_mode = _CLIENT_AUTH[settings.client_auth]
     return context
+
+
+def load_authorities(context: ssl.SSLContext, source: FileName | PemText) -> None:
+    """Has a context trust authorities.
+
+    Raises:
+        ListenError: they cannot be read.
+    """
+    authorities = _pem(source, AUTHORITIES_TO_PEM)
+    try:
+        context.load_verify_locations(cadata=authorities.decode("ascii", "replace"))
+    except ssl.SSLError as error:
+        raise _unusable(source, error.reason or error) from error
+
+
+def load_certificate(context: ssl.SSLContext, settings: TlsSettings, option: str) -> None:
+    """Has a context show a certificate.
+
+    Args:
+        context: of either side.
+        settings: have the certificate, its key, and the password of that.
+        option: the name that users know the password by.
+
+    Raises:
+        ListenError: a file cannot be read, or key and certificate do not match.
+    """
+    certificate = _pem(settings.certificate, TO_PEM)
+    key = None if settings.key is None else _pem(settings.key, TO_PEM)
+    _load_chain(context, settings, (certificate, key), option)
 
 
 def _pem(source: FileName | PemText, conversion: str) -> bytes:
@@ -125,8 +148,9 @@ def _unusable(source: FileName | PemText, why: object) -> ListenError:
 
 
 def _load_chain(
-    context: ssl.SSLContext, settings: TlsSettings, certificate: bytes, key: bytes | None
+    context: ssl.SSLContext, settings: TlsSettings, pair: tuple[bytes, bytes | None], option: str
 ) -> None:
+    certificate, key = pair
     where = settings.certificate if settings.key is None else settings.key
     asked: list[bool] = []
 
@@ -148,13 +172,13 @@ def _load_chain(
         except ssl.SSLError as error:
             if asked:
                 wrong = "is not its password" if settings.password else "is not set"
-                why = f"the key is encrypted, and ssl.key.password {wrong}"
+                why = f"the key is encrypted, and {option} {wrong}"
                 raise _unusable(where, why) from error
             reason = (error.reason or str(error)).replace("_", " ").lower()
             if "mismatch" in reason:
-                pair = _named(settings.certificate, settings.key)
+                names = _named(settings.certificate, settings.key)
                 why = f"certificate and key do not belong together ({reason})"
-                raise ListenError(f"cannot use {pair} for TLS: {why}") from error
+                raise ListenError(f"cannot use {names} for TLS: {why}") from error
             missing = "" if b"PRIVATE KEY" in certificate + (key or b"") else "; there is no key"
             raise _unusable(where, f"{reason}{missing}") from error
 

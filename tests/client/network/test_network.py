@@ -12,6 +12,7 @@ from ottla.client.errors import (
     NetworkError,
     UnsupportedVersionError,
 )
+from ottla.client.network.api_versions import check_software
 from ottla.client.network.exchange import ANY_NODE, Exchange
 from ottla.client.network.network import ClientNetwork
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
@@ -224,7 +225,7 @@ def test_a_request_without_an_answer_fails_in_its_time_and_takes_the_connection_
         cluster.network.send(1, one, begin)
     cluster.run(lambda: first.is_done)
     assert cluster.now_ms - begin == 5000
-    assert "did not answer Heartbeat within 5000 ms" in str(first.errors[0])
+    assert "did not answer within 5000 ms (Heartbeat)" in str(first.errors[0])
     assert isinstance(second.errors[0], NetworkError)
     assert second.errors[0].is_sent
 
@@ -274,10 +275,14 @@ def test_a_client_that_is_closed_fails_what_is_open_and_what_comes() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a-", "a b", "ä", "a_b", "."])
-def test_a_software_name_that_brokers_refuse_is_refused_at_once(name: str) -> None:
-    for option in ("client_software_name", "client_software_version"):
-        with pytest.raises(InvalidConfigurationError, match=option):
-            ClientNetwork(settings(**{option: name}), random=lambda: 0.5)
+def test_a_software_name_that_brokers_refuse_is_refused(name: str) -> None:
+    with pytest.raises(InvalidConfigurationError, match=r"client_software_name .* \(KIP-511\)"):
+        check_software("client_software_name", name)
+
+
+@pytest.mark.parametrize("name", ["a", "0", "ottla", "a.b-c", "1.0"])
+def test_a_software_name_that_brokers_take_is_taken(name: str) -> None:
+    check_software("client_software_name", name)
 
 
 @pytest.mark.parametrize("address", ["", "host", "host:", ":9092", "host:0", "host:70000", "::1:2"])

@@ -19,11 +19,12 @@ from __future__ import annotations
 import struct
 from collections import deque
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from sys import modules
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from ottla.client.errors import (
+    ApiError,
     AuthenticationError,
     CorrelationIdMismatchError,
     IllegalStateError,
@@ -32,11 +33,18 @@ from ottla.client.errors import (
     NetworkError,
 )
 from ottla.client.network.api_versions import ApiVersions, Negotiation
+from ottla.client.network.sasl.login import Login
 from ottla.client.network.throttle import holds_still
 from ottla.errors import MalformedFrameError
+from ottla.protocol.api_key import ApiKey
 from ottla.protocol.codec import decode, encode
 from ottla.protocol.framing import Frames, framed
 from ottla.protocol.header import request_header, response_header
+from ottla.protocol.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from ottla.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from ottla.protocol.varint import skip_tags
 from ottla.protocol.wire import Message, schema
 
@@ -51,7 +59,11 @@ __all__ = ["Connection", "ConnectionOwner", "State"]
 _CORRELATION_ID: Final = struct.Struct(">i")
 _MAX_CORRELATION_ID: Final = (1 << 31) - 1
 _TLS_BEGINNINGS: Final = (b"\x15\x03", b"\x16\x03")
-_UNANSWERED: Final = "closed the connection before its first answer"
+_AUTHENTICATE: Final = int(ApiKey.SASL_AUTHENTICATE)
+
+_EARLIEST_LOGIN: Final = 0.85
+_LOGIN_JITTER: Final = 0.1
+"""Parts of the time that a session has, as Kafka's own client has them (KIP-368)."""
 
 
 class State(Enum):
@@ -95,7 +107,7 @@ class _Open:
 
     def __init__(
         self,
-        correlation_id: int,
+        correlation_id: int | None,
         deadline_ms: int,
         timeout_ms: int,
         *,
@@ -128,6 +140,7 @@ class Connection:
         was_ready: whether it ever took requests.
         versions: what the broker serves, once that is known.
         throttled_until_ms: before which no request is to be sent (KIP-219).
+        wants_token: whether the shell is to call `log_in` with a token of OAUTHBEARER.
     """
 
     def __init__(
@@ -136,6 +149,9 @@ class Connection:
         port: int,
         settings: NetworkSettings,
         owner: ConnectionOwner,
+        *,
+        random: Callable[[], float],
+        connect_by_ms: int,
         now_ms: int,
     ) -> None:
         self.host = host
@@ -144,6 +160,7 @@ class Connection:
         self.was_ready = False
         self.versions: ApiVersions | None = None
         self.throttled_until_ms = 0
+        self.wants_token = False
         self._settings = settings
         self._owner = owner
         self._frames = Frames(settings.receive_message_max_bytes)
@@ -156,9 +173,14 @@ class Connection:
         )
         self._has_received = False
         self._is_retired = False
-        self._last_used_ms = now_ms
+        self._has_answered = False
+        self._random = random
+        self._login: Login | None = None
+        self._log_in_ms: int | None = None
+        self._token_by_ms = 0
+        self._began_ms = self._last_used_ms = now_ms
         # No open request is due before; looked at again once it is reached.
-        self._check_ms = now_ms + settings.socket_connection_setup_timeout_ms
+        self._check_ms = connect_by_ms
 
     def __repr__(self) -> str:
         return f"<Connection to {self.host}:{self.port}, {self.state.value}>"
@@ -204,17 +226,14 @@ class Connection:
             self._end(error, now_ms)
             return
         why = "" if error is None else f": {str(error) or type(error).__name__}"
-        if self.state is State.CONNECTING:
-            message = f"cannot connect to {self._where()}{why}"
-        elif self.state is State.NEGOTIATING and not self._has_received:
-            message = (
-                f"{self._where()} {_UNANSWERED}{why}; either security_protocol "
-                f"{self._settings.security_protocol} is not what it speaks, or it is older than "
-                "Kafka 0.10"
-            )
-        else:
-            message = f"{self._where()} closed the connection{why}"
-        self._end(NetworkError(message), now_ms)
+        self._end(NetworkError(f"{self._what_was_lost()}{why}{self._hint()}"), now_ms)
+
+    def log_in(self, token: str | None, now_ms: int) -> None:
+        """Begins a login, once the token is there that it needs."""
+        if self.state is State.AUTHENTICATING and self._login is None:
+            self.wants_token = False
+            self._login = Login(self._settings, token, self._random)
+            self._try(self._shake_hands, now_ms)
 
     def take_output(self) -> list[bytes]:
         """Returns what is to be written, in this order."""
@@ -284,23 +303,33 @@ class Connection:
         if self._is_retired and not self._open:
             return 0
         if self._open or self.state is not State.READY:
-            return self._check_ms
-        return self._last_used_ms + self._settings.connections_max_idle_ms
+            due_ms: int | None = self._check_ms
+        else:
+            idle_ms = self._settings.connections_max_idle_ms
+            due_ms = None if idle_ms < 0 else self._last_used_ms + idle_ms
+        if self._log_in_ms is not None and self.state is State.READY:
+            return self._log_in_ms if due_ms is None else min(due_ms, self._log_in_ms)
+        return due_ms
 
     def tick(self, now_ms: int) -> None:
         """Ends it where its time, or that of a request, is over."""
         due_ms = self.next_deadline_ms()
         if due_ms is None or now_ms < due_ms:
             return
-        if self.state is State.CONNECTING and not self._is_retired:
-            timeout_ms = self._settings.socket_connection_setup_timeout_ms
-            self._end(
-                NetworkError(f"cannot connect to {self._where()} within {timeout_ms} ms"), now_ms
-            )
-        elif not self._open:
+        if self._is_retired and not self._open:
             self._end(None, now_ms)
-        else:
+        elif self.state is State.CONNECTING:
+            self._end_in_vain(f"cannot connect to {self._where()}", now_ms)
+        elif self._open:
             self._check_requests(now_ms)
+        elif self.state is State.AUTHENTICATING and now_ms < self._token_by_ms:
+            self._check_ms = self._token_by_ms
+        elif self.state is State.AUTHENTICATING:
+            self._end_in_vain("sasl_oauth_token returned no token", now_ms)
+        elif self._log_in_ms is None or now_ms < self._log_in_ms:
+            self._end(None, now_ms)
+        if self.state is State.READY and self._log_in_ms is not None and now_ms >= self._log_in_ms:
+            self._authenticate(now_ms)
 
     # Requests out.
 
@@ -319,7 +348,7 @@ class Connection:
                 version,
                 encode(request, version),
                 decode(response, version),
-                len(response_header(key, version, 0)) > _CORRELATION_ID.size,
+                _has_tags(key, version),
                 throttle is not None and version in throttle.versions and holds_still(key, version),
             )
         return call
@@ -338,57 +367,121 @@ class Connection:
         self._open.append(request)
         self._last_used_ms = now_ms
 
-    def _ask(self, message: Message, version: int, take: Callable[[bytes, int], None]) -> None:
+    def _ask(
+        self, message: Message, version: int, take: Callable[[bytes, int], None], now_ms: int
+    ) -> None:
         """Sends a request of the connection's own."""
         key = schema(type(message)).api_key or 0
         correlation_id = self._write(key, version, encode(type(message), version)(message))
+        self._await_own(correlation_id, take, now_ms)
+
+    def _await_own(
+        self, correlation_id: int | None, take: Callable[[bytes, int], None], now_ms: int
+    ) -> None:
         timeout_ms = self._settings.request_timeout_ms
-        deadline_ms = self._last_used_ms + timeout_ms
-        self._await(_Open(correlation_id, deadline_ms, timeout_ms, take=take), self._last_used_ms)
+        self._await(_Open(correlation_id, now_ms + timeout_ms, timeout_ms, take=take), now_ms)
 
     # Answers in.
 
     def _take(self, frame: bytes, now_ms: int) -> None:
-        if len(frame) < _CORRELATION_ID.size:
-            raise MalformedFrameError(0, f"an answer of {len(frame)} bytes, less than its header")
-        (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
         if not self._open:
             raise MalformedFrameError(0, "an answer where no request is open")
         request = self._open[0]
-        if correlation_id != request.correlation_id:
-            error = CorrelationIdMismatchError(request.correlation_id, correlation_id)
-            self._end(error, now_ms)
-            return
+        if request.correlation_id is not None:
+            if len(frame) < _CORRELATION_ID.size:
+                what = f"an answer of {len(frame)} bytes, less than its header"
+                raise MalformedFrameError(0, what)
+            (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
+            if correlation_id != request.correlation_id:
+                error = CorrelationIdMismatchError(request.correlation_id, correlation_id)
+                self._end(error, now_ms)
+                return
         exchange, call = request.exchange, request.call
         if exchange is None or call is None:
             self._open.popleft()
             if request.take is not None:
-                request.take(frame, now_ms)
+                self._try(partial(request.take, frame), now_ms)
             return
         response = _decoded(call, frame)
         self._open.popleft()
         if call.may_throttle and response.throttle_time_ms > 0:
             self.throttled_until_ms = now_ms + response.throttle_time_ms
+        self._has_answered = True
         exchange.answered(response, call.version, now_ms)
         if self.state is State.READY:
             self._owner.ready(self, now_ms)
 
+    def _try(self, step: Callable[[int], None], now_ms: int) -> None:
+        """Takes a step towards being ready; an error of it is the end."""
+        try:
+            step(now_ms)
+        except ApiError as error:
+            self._end(type(error)(f"{self._where()}: {error}", error.error_code), now_ms)
+
     def _ask_versions(self, now_ms: int) -> None:
-        self._last_used_ms = now_ms
-        version = self._negotiation.version
-        self._ask(self._negotiation.request(), version, self._take_versions)
+        asked = self._negotiation
+        self._ask(asked.request(), asked.version, self._take_versions, now_ms)
 
     def _take_versions(self, frame: bytes, now_ms: int) -> None:
-        try:
-            self.versions = self._negotiation.answered(frame, _CORRELATION_ID.size)
-        except KafkaError as error:
-            error.args = (f"{self._where()}: {error}",)
-            self._end(error, now_ms)
-            return
+        self.versions = self._negotiation.answered(frame, _CORRELATION_ID.size)
         if self.versions is None:
             self._ask_versions(now_ms)
+        elif self._settings.security_protocol.startswith("SASL_"):
+            self._authenticate(now_ms)
         else:
             self._become_ready(now_ms)
+
+    def _authenticate(self, now_ms: int) -> None:
+        self.state = State.AUTHENTICATING
+        self._login = self._log_in_ms = None
+        if self._settings.sasl_mechanism == "OAUTHBEARER":
+            self.wants_token = True
+            self._token_by_ms = now_ms + self._settings.request_timeout_ms
+            if not self._open:
+                self._check_ms = self._token_by_ms
+            self._owner.changed(self)
+        else:
+            self.log_in(None, now_ms)
+
+    def _shake_hands(self, now_ms: int) -> None:
+        if self._login is not None:
+            request = self._login.handshake()
+            version = self.pick(type(request))
+            self._ask(request, version, partial(self._take_handshake, version), now_ms)
+
+    def _take_handshake(self, version: int, frame: bytes, now_ms: int) -> None:
+        if self._login is not None:
+            response, _ = decode(SaslHandshakeResponse, version)(frame, _CORRELATION_ID.size)
+            self._send_token(self._login.first_token(response), version > 0, now_ms)
+
+    def _send_token(self, token: bytes, is_wrapped: bool, now_ms: int) -> None:
+        if is_wrapped:
+            version = self.pick(SaslAuthenticateRequest)
+            take = partial(self._take_token, version)
+            self._ask(Login.request(token), version, take, now_ms)
+        else:
+            self._output += framed([token])
+            self._owner.changed(self)
+            self._await_own(None, partial(self._take_token, None), now_ms)
+
+    def _take_token(self, version: int | None, frame: bytes, now_ms: int) -> None:
+        login = self._login
+        if login is None:
+            return
+        if version is None:
+            token = login.next_bare_token(frame)
+        else:
+            position = _body_position(frame, _has_tags(_AUTHENTICATE, version))
+            response, _ = decode(SaslAuthenticateResponse, version)(frame, position)
+            token = login.next_token(response)
+        if token is not None:
+            self._send_token(token, version is not None, now_ms)
+            return
+        if login.session_ms > 0:
+            # Before the broker ends the session, and not with all other clients at once.
+            part = _EARLIEST_LOGIN + _LOGIN_JITTER * self._random()
+            self._log_in_ms = now_ms + int(login.session_ms * part)
+        self._become_ready(now_ms)
 
     def _become_ready(self, now_ms: int) -> None:
         self.state = State.READY
@@ -402,11 +495,12 @@ class Connection:
         self._check_ms = earliest
         if earliest <= now_ms:
             late = next(one for one in self._open if one.deadline_ms <= now_ms)
-            what = "ApiVersions" if late.exchange is None else _name_of(late.exchange)
-            self._end(
-                NetworkError(f"{self._where()} did not answer {what} within {late.timeout_ms} ms"),
-                now_ms,
-            )
+            what = self.state.value if late.exchange is None else _name_of(late.exchange)
+            message = f"{self._where()} did not answer within {late.timeout_ms} ms ({what})"
+            self._end(NetworkError(message), now_ms)
+
+    def _end_in_vain(self, what: str, now_ms: int) -> None:
+        self._end(NetworkError(f"{what} within {now_ms - self._began_ms} ms"), now_ms)
 
     def _end_by_fault(self, message: str, now_ms: int) -> None:
         self._end(MalformedResponseError(message), now_ms)
@@ -427,6 +521,27 @@ class Connection:
                 oldest = NetworkError(f"{self._where()} was disconnected: {oldest}")
         self._owner.ended(self, error, now_ms)
 
+    def _what_was_lost(self) -> str:
+        if self.state is State.CONNECTING:
+            return f"cannot connect to {self._where()}"
+        if self.state is State.NEGOTIATING and not self._has_received:
+            return f"{self._where()} closed the connection before its first answer"
+        return f"{self._where()} closed the connection"
+
+    def _hint(self) -> str:
+        """Returns what the usual mistake is where a connection is lost so early."""
+        protocol = self._settings.security_protocol
+        if self.state is State.NEGOTIATING:
+            return (
+                f"; either security_protocol {protocol} is not what it speaks, or it is older than "
+                "Kafka 0.10"
+            )
+        if self.state is State.AUTHENTICATING and not self.was_ready:
+            return "; brokers before Kafka 1.0 refuse a login so"
+        if self.state is State.READY and not self._has_answered and "SASL" not in protocol:
+            return f"; perhaps it expects a login, where security_protocol is {protocol}"
+        return ""
+
     def _where(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
@@ -443,16 +558,25 @@ def _name_of(exchange: Exchange) -> str:
     return exchange.request.__name__.removesuffix("Request")
 
 
-def _decoded(call: _Call, frame: bytes) -> Any:
+def _has_tags(api_key: int, version: int) -> bool:
+    """Returns whether the header of an answer has tags."""
+    return len(response_header(api_key, version, 0)) > _CORRELATION_ID.size
+
+
+def _body_position(frame: bytes, has_tags: bool) -> int:
+    """Returns where the body of an answer begins."""
     position = _CORRELATION_ID.size
-    if call.has_tags:
-        # Hardly any broker has tags here.
-        if len(frame) > position and not frame[position]:
-            position += 1
-        else:
-            try:
-                position = skip_tags(frame, position)
-            except IndexError:
-                raise MalformedFrameError(position, "it ends inside its header") from None
-    response, _ = call.decode(frame, position)
+    if not has_tags:
+        return position
+    # Hardly any broker has tags here.
+    if len(frame) > position and not frame[position]:
+        return position + 1
+    try:
+        return skip_tags(frame, position)
+    except IndexError:
+        raise MalformedFrameError(position, "it ends inside its header") from None
+
+
+def _decoded(call: _Call, frame: bytes) -> Any:
+    response, _ = call.decode(frame, _body_position(frame, call.has_tags))
     return response

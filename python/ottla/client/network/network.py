@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.client.errors import AuthenticationError, IllegalStateError, NetworkError
 from ottla.client.network.addresses import MAX_PORT, parse_address
-from ottla.client.network.api_versions import check_software
 from ottla.client.network.backoff import Backoff
 from ottla.client.network.cluster import ClusterMetadata
 from ottla.client.network.connection import Connection, State
@@ -43,18 +42,25 @@ class ClientNetwork:
         settings: of the client.
         random: draws from [0, 1).
 
+    Attributes:
+        settings: of the client.
+        metadata: the cluster as it was last told.
+
     Raises:
-        InvalidConfigurationError: an address, or the name of the software, is none.
+        InvalidConfigurationError: an address is none.
     """
 
     def __init__(self, settings: NetworkSettings, *, random: Callable[[], float]) -> None:
-        check_software("client_software_name", settings.client_software_name)
-        check_software("client_software_version", settings.client_software_version)
         self.metadata = ClusterMetadata(settings.metadata_max_age_ms)
-        self._settings = settings
+        self.settings = settings
         self._random = random
         self._backoff = Backoff(
             settings.reconnect_backoff_ms, settings.reconnect_backoff_max_ms, random
+        )
+        self._patience = Backoff(
+            settings.socket_connection_setup_timeout_ms,
+            settings.socket_connection_setup_timeout_max_ms,
+            random,
         )
         self._lookups = Lookups(self.metadata, settings, random, self._rebootstrap)
         self._bootstrap = [
@@ -76,7 +82,7 @@ class ClientNetwork:
         """Has a request sent; see `Network.send`."""
         timeout_ms = exchange.timeout_ms
         if timeout_ms is None:
-            timeout_ms = self._settings.request_timeout_ms
+            timeout_ms = self.settings.request_timeout_ms
         if self._is_closed:
             self._fail_later(exchange, IllegalStateError("the client is closed"))
             return
@@ -267,7 +273,15 @@ class ClientNetwork:
             error = NetworkError(f"the cluster tells {node.host}:{node.port} as an address")
             self._note_failure(node, error, was_ready=False, now_ms=now_ms)
             return
-        connection = Connection(node.host, node.port, self._settings, self, now_ms)
+        connection = Connection(
+            node.host,
+            node.port,
+            self.settings,
+            self,
+            random=self._random,
+            connect_by_ms=now_ms + self._patience.delay_ms(node.failures + 1),
+            now_ms=now_ms,
+        )
         node.connection = connection
         self._of_connection[connection] = node
         self._to_open.append(connection)
@@ -283,7 +297,7 @@ class ClientNetwork:
             node.not_before_ms = now_ms + self._backoff.delay_ms(node.failures)
         else:
             node.refusal = error
-            node.not_before_ms = now_ms + self._settings.reconnect_backoff_max_ms
+            node.not_before_ms = now_ms + self.settings.reconnect_backoff_max_ms
         if not was_ready or node.refusal is not None:
             self._fail_waiting(node, error)
 

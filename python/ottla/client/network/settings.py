@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["NetworkSettings"]
 
@@ -46,6 +46,10 @@ class NetworkSettings(Protocol):
         """Of PLAIN and SCRAM."""
 
     @property
+    def sasl_oauth_token(self) -> Callable[..., Any] | None:
+        """Returns a token of OAUTHBEARER, or something that it can be awaited of."""
+
+    @property
     def request_timeout_ms(self) -> int:
         """Until a request fails that no answer came to."""
 
@@ -70,8 +74,12 @@ class NetworkSettings(Protocol):
         """Until a connection that is not there yet fails."""
 
     @property
+    def socket_connection_setup_timeout_max_ms(self) -> int:
+        """The same, at most, where it failed before."""
+
+    @property
     def connections_max_idle_ms(self) -> int:
-        """Until a connection that nobody uses is closed."""
+        """Until a connection that nobody uses is closed; -1 for never."""
 
     @property
     def retry_backoff_ms(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from random import random
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ottla.client.admin.cluster import DescribeCluster, DescribeFeatures
@@ -92,6 +92,7 @@ class AsyncAdmin:
 
     def __init__(self, **options: Any) -> None:
         self._settings = AdminSettings(**options)
+        random = SystemRandom().random
         network = ClientNetwork(self._settings, random=random)
         self._core = AdminCore(self._settings, network, random=random)
         self._driver = Driver(self._core)
@@ -312,6 +313,7 @@ class Admin:
 
     def __init__(self, **options: Any) -> None:
         self._settings = AdminSettings(**options)
+        random = SystemRandom().random
         network = ClientNetwork(self._settings, random=random)
         self._core = AdminCore(self._settings, network, random=random)
         self._thread = DriverThread(self._core, name="ottla-admin")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import random
 import time
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.consumer.arguments import committable, list_of, map_of, offsets_of, partition_of
@@ -61,7 +61,7 @@ class AsyncConsumer(ConsumerCalls):
     def __init__(self, **options: Any) -> None:
         self._settings = ConsumerSettings(**options)
         self._core = consumer_core(
-            self._settings, random=random.random, wall_ms=lambda: int(time.time() * 1000)
+            self._settings, random=SystemRandom().random, wall_ms=lambda: int(time.time() * 1000)
         )
         self._driver = Driver(self._core)
         self._is_polled = False

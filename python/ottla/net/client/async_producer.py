@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from random import random
+from random import SystemRandom, random
 from time import time
 from typing import TYPE_CHECKING, Any, cast
 
@@ -143,7 +143,7 @@ class AsyncProducer:
         hook = settings.on_data_loss
         core = ProducerCore(
             settings,
-            ClientNetwork(cast("Any", settings), random=random),
+            ClientNetwork(cast("Any", settings), random=SystemRandom().random),
             new_run=_TransactionalFutures if is_transactional else _Futures,
             random=random,
             now_ms=int(self._loop.time() * 1000),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from contextlib import contextmanager
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.consumer.arguments import committable, list_of, map_of, offsets_of, partition_of
@@ -58,7 +58,7 @@ class Consumer(ConsumerCalls):
     def __init__(self, **options: Any) -> None:
         self._settings = ConsumerSettings(**options)
         self._core = consumer_core(
-            self._settings, random=random.random, wall_ms=lambda: int(time.time() * 1000)
+            self._settings, random=SystemRandom().random, wall_ms=lambda: int(time.time() * 1000)
         )
         self._thread = DriverThread(self._core, name="ottla-consumer")
         self._poller: int | None = None

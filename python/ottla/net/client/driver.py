@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 import warnings
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from ottla.client.errors import IllegalStateError, KafkaTimeoutError
+from ottla.client.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from ottla.net.client.sockets import connected
+from ottla.net.client.tls import explained, tls_context
+from ottla.net.client.tokens import token_of
 from ottla.net.forks import look_after
 
 if TYPE_CHECKING:
     import socket
-    import ssl
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from contextlib import AbstractContextManager
 
     from ottla.client.network.connection import Connection
@@ -93,7 +95,7 @@ class Driver:
     Args:
         machine: its core.
         loop: runs it all; the running one unless another is given.
-        tls: speaks TLS, for those protocols that do.
+        tls: speaks TLS; as the settings of the network say unless another is given.
         lock: is held in each call into the machine, where other threads call it as well.
     """
 
@@ -107,7 +109,7 @@ class Driver:
     ) -> None:
         self._machine = machine
         self._loop = loop or asyncio.get_running_loop()
-        self._tls = tls
+        self._tls = tls or tls_context(machine.network.settings)
         self._lock = lock or nullcontext()
         self._process = os.getpid()
         self._links: dict[Connection, _Link] = {}
@@ -251,12 +253,13 @@ class Driver:
         for connection in network.take_connections():
             link = _Link(self, connection, self._loop.create_future())
             self._links[connection] = link
-            link.task = self._loop.create_task(self._open(link))
-            link.task.add_done_callback(lambda _, link=link: self._opened(link))  # type: ignore[misc]
+            self._begin(link, self._open(link))
         for connection in network.take_changed():
             found = self._links.get(connection)
             if found is not None:
                 self._flush(found)
+                if connection.wants_token and found.task is None:
+                    self._begin(found, self._ask_token(found))
 
     def _set_timer(self, deadline_ms: int | None) -> None:
         if deadline_ms is None:
@@ -292,18 +295,43 @@ class Driver:
         host = connection.host
         try:
             sock = await connected(self._loop, host, connection.port, link.hold)
+        except OSError as error:
+            self.enter(connection.lost, error)
+            return
+        name = host if self._tls is not None else None
+        try:
             await self._loop.create_connection(
-                lambda: link, sock=sock, ssl=self._tls, server_hostname=host if self._tls else None
+                lambda: link, sock=sock, ssl=self._tls, server_hostname=name
             )
-        except OSError as fault:
-            self.enter(connection.lost, fault)
+        except OSError as error:
+            self.enter(connection.lost, self._explained(link, error))
 
-    def _opened(self, link: _Link) -> None:
-        """Whatever became of it, if only that nobody wants it any more."""
+    def _explained(self, link: _Link, error: Exception) -> Exception:
+        protocol = self._machine.network.settings.security_protocol
+        return explained(error, link.connection.host, link.connection.port, protocol)
+
+    async def _ask_token(self, link: _Link) -> None:
+        connection = link.connection
+        try:
+            token = await token_of(self._machine.network.settings.sasl_oauth_token)
+        except KafkaError as error:
+            self.enter(connection.lost, error)
+        else:
+            self.enter(connection.log_in, token)
+
+    def _begin(self, link: _Link, work: Coroutine[Any, Any, None]) -> None:
+        link.task = self._loop.create_task(work)
+        link.task.add_done_callback(lambda _: self._end(link))
+
+    def _end(self, link: _Link) -> None:
+        """A task of a link has ended, if only because nobody wants it any more."""
+        link.task = None
         if link.transport is None:
             if link.socket is not None:
                 link.socket.close()
             self._forget(link)
+        elif link.connection.wants_token:
+            self._begin(link, self._ask_token(link))
 
     def _forget(self, link: _Link) -> None:
         self._links.pop(link.connection, None)
@@ -313,6 +341,8 @@ class Driver:
     def lost(self, link: _Link, error: Exception | None) -> None:
         """A socket is closed."""
         self._forget(link)
+        if isinstance(error, ssl.SSLError):
+            error = self._explained(link, error)
         self.enter(link.connection.lost, error)
 
     def flush(self, link: _Link) -> None:
@@ -331,10 +361,10 @@ class Driver:
 
     @staticmethod
     def _cut(link: _Link) -> None:
+        if link.task is not None:
+            link.task.cancel()
         if link.transport is not None:
             link.transport.abort()
-        elif link.task is not None:
-            link.task.cancel()
 
     # The end.
 

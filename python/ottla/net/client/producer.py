@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from random import random
+from random import SystemRandom, random
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, cast
 
@@ -200,7 +200,7 @@ class Producer:
         shell = self._shell = _Shell()
         core = self._core = ProducerCore(
             settings,
-            ClientNetwork(cast("Any", settings), random=random),
+            ClientNetwork(cast("Any", settings), random=SystemRandom().random),
             new_run=lambda: _Futures(shell),
             random=random,
             now_ms=int(monotonic() * 1000),
