@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ottla.client.errors import IllegalStateError
 from ottla.net.client.driver import Driver
+from ottla.net.client.tls import tls_context
 
 if TYPE_CHECKING:
     import ssl
@@ -44,6 +45,8 @@ class DriverThread:
 
     def __init__(self, machine: Machine, *, name: str, tls: ssl.SSLContext | None = None) -> None:
         self.lock = threading.RLock()
+        # Before the loop, which nobody would close where a certificate cannot be read.
+        tls = tls or tls_context(machine.network.settings)
         self._loop = asyncio.new_event_loop()
         self._driver = Driver(machine, loop=self._loop, tls=tls, lock=self.lock)
         self._is_woken = False
