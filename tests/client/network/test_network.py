@@ -304,3 +304,13 @@ def test_while_a_node_is_connected_to_nothing_is_done_about_the_others() -> None
     # Behind the back-off, one of the node and its first address is connected to.
     cluster.run(lambda: second.is_done, 2000)
     assert second.answers
+
+
+def test_a_node_that_cannot_be_reached_is_warned_of_once_in_ten_seconds() -> None:
+    cluster = cluster_with(request_timeout_ms=25_000)
+    cluster.down.update({-1, 0, 1, 2, 3})
+    cluster.network.send(ANY_NODE, Asked(), cluster.now_ms)
+    cluster.run(max_ms=24_900)
+    texts = cluster.network.warned.texts
+    assert len(texts) == 3
+    assert all("cannot connect to boot:9092" in text for text in texts)

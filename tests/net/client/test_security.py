@@ -110,11 +110,15 @@ def test_a_user_logs_in(guarded: Broker, mechanism: str) -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
-def test_a_wrong_password_is_said_at_once(guarded: Broker, mechanism: str) -> None:
+def test_a_wrong_password_is_said_at_once_and_logged(
+    guarded: Broker, mechanism: str, caplog: pytest.LogCaptureFixture
+) -> None:
     said = refusal(**login(guarded, mechanism, "wrong"))
     assert f"user ann is refused by {mechanism}" in said
     assert "check sasl_username and sasl_password" in said
     assert "wrong" not in said
+    logged = [one for one in caplog.records if one.name == "ottla.client"]
+    assert [(one.levelname, one.getMessage()) for one in logged] == [("WARNING", said)]
 
 
 def in_vain(**options: Any) -> str:

@@ -23,6 +23,7 @@ from ottla.client.network.connection import Connection, State
 from ottla.client.network.exchange import ANY_NODE
 from ottla.client.network.lookups import Lookups
 from ottla.client.network.nodes import NodeState, Waiting
+from ottla.client.network.warned import Warned
 from ottla.errors import OttlaError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class ClientNetwork:
     def __init__(self, settings: NetworkSettings, *, random: Callable[[], float]) -> None:
         self.metadata = ClusterMetadata(settings.metadata_max_age_ms)
         self.settings = settings
+        self.warned = Warned()
         self._random = random
         self._backoff = Backoff(
             settings.reconnect_backoff_ms, settings.reconnect_backoff_max_ms, random
@@ -291,6 +293,7 @@ class ClientNetwork:
     ) -> None:
         node.failures += 1
         node.reason = error
+        self.warned.add(node.host, node.port, error, now_ms)
         self.metadata.request_update()
         is_fault = was_ready and not isinstance(error, AuthenticationError)
         if is_fault or isinstance(error, NetworkError):

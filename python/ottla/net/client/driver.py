@@ -7,6 +7,7 @@ that it wants are opened, what it has to say is written, and the timer is set to
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import ssl
 import warnings
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from ottla.client.pending import Pending
 
 __all__ = ["Driver", "Machine"]
+
+_LOG: Final = logging.getLogger("ottla.client")
 
 _MOST_ROUNDS: Final = 100
 """Of a machine that has more to do at once, before others on the loop have their turn."""
@@ -260,6 +263,9 @@ class Driver:
                 self._flush(found)
                 if connection.wants_token and found.task is None:
                     self._begin(found, self._ask_token(found))
+        said = network.warned.texts
+        while said:
+            _LOG.warning("%s", said.popleft())
 
     def _set_timer(self, deadline_ms: int | None) -> None:
         if deadline_ms is None:
