@@ -131,6 +131,14 @@ class Brokers:
             ("EndTxn", self.end),
         ):
             cluster.on(api, self._faulty(api, handler))
+        cluster.on("Metadata", self._silent_where_hung(cluster.metadata))
+        cluster.on("ApiVersions", self._silent_where_hung(cluster.api_versions))
+
+    def _silent_where_hung(self, handler: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:
+        def handle(request: Any, version: int) -> Any:
+            return SILENCE if self.cluster.node_id in self.hung else handler(request, version)
+
+        return handle
 
     def _faulty(self, api: str, handler: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:
         def handle(request: Any, version: int) -> Any:
