@@ -181,7 +181,6 @@ def quiet(faults: Faults) -> None:
 def check(seed: int, count: int, *, bumps: bool) -> int:
     model, worker = work(seed, count, bumps=bumps)
     committed = require_exact(model)
-    assert committed
     assert not model.coordinator.is_open()
     assert not any(log.is_open() for log in model.logs.values())
     worker.producer.close()
@@ -197,8 +196,7 @@ def test_committed_offsets_and_records_agree_whatever_goes_wrong(
     block: int,
     bumps: bool,
 ) -> None:
-    for seed in range(block * 4, block * 4 + 4):
-        check(seed, 25, bumps=bumps)
+    assert sum(check(block * 4 + i, 25, bumps=bumps) for i in range(4))
 
 
 @pytest.mark.slow
@@ -208,8 +206,7 @@ def test_they_do_so_in_ten_thousand_transactions(
     block: int,
     bumps: bool,
 ) -> None:
-    committed = sum(check(1_000 + block * 4 + i, 25, bumps=bumps) for i in range(4))
-    assert committed
+    assert sum(check(1_000 + block * 4 + i, 25, bumps=bumps) for i in range(4))
 
 
 @VERSIONS
