@@ -650,6 +650,25 @@ def test_answers_that_come_crosswise_leave_the_sequence_of_the_later() -> None:
     assert set(sender.failed) == {b"!2"}
 
 
+def test_no_more_batches_overtake_one_without_an_answer_than_a_leader_knows_again() -> None:
+    sender = Sender()
+    for value in range(12):
+        sender.add(b"%d" % value)
+    first = sender.next()
+    assert first is not None
+    answer_that_is_lost = sender.append(sender.bytes_of(first))
+    assert answer_that_is_lost.error_code == 0
+    overtaking = 0
+    while (batch := sender.next()) is not None:
+        sender.answer(batch)
+        overtaking += 1
+    assert overtaking == 4
+    sender.answer(first, 7)
+    sender.run()
+    assert sender.log == [b"%d" % value for value in range(12)]
+    assert sender.identity == Identity(7, 0)
+
+
 @pytest.mark.parametrize(("code", "fields"), [(47, {}), (59, {"log_start_offset": 5})])
 def test_a_leader_that_refuses_each_epoch_is_not_asked_at_once_again(
     code: int, fields: dict[str, int]

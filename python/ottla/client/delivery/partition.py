@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PartitionQueue", "Producer"]
 
+# Batches of a producer that a leader knows again.
+_REMEMBERED = 5
+
 _WRITTEN_PERHAPS = {ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
 
 
@@ -123,6 +126,7 @@ class PartitionQueue:
         self.waiting: deque[Batch] = deque()
         self.open: list[Batch] = []
         self.next_sequence = 0
+        self._latest: deque[int] = deque(maxlen=_REMEMBERED - 1)
         self.last_sequence = NO_SEQUENCE
         self.last_offset = -1
         self.must_bump = False
@@ -213,6 +217,9 @@ class PartitionQueue:
             return None if under_way else self._repeated(self.open[0], now_ms)
         if self._unresolved or self._identity != self._producer.identity:
             return None
+        # The leader would not know the oldest again if its answer is lost.
+        if self.open and self.open[0].base_sequence not in self._latest:
+            return None
         return self._fresh(now_ms, due_ms)
 
     def _repeated(self, batch: Batch, now_ms: int) -> Batch | None:
@@ -227,6 +234,7 @@ class PartitionQueue:
         batch.first_sent_ms = now_ms
         if self._has_sequences:
             batch.number(self._identity, self.next_sequence)
+            self._latest.append(self.next_sequence)
             self.next_sequence = sequence_after(self.next_sequence, batch.count)
         self.open.append(batch)
         return self._send(batch)
