@@ -161,9 +161,6 @@ def work(seed: int, count: int, *, bumps: bool) -> tuple[ModelCluster, Worker]:
     """Runs transactions until so many have been tried; then all that goes wrong has gone."""
     model = ModelCluster(TOPICS, bumps=bumps)
     worker = Worker(model, seed, transaction_drop_invalid_records=True)
-    if not bumps:
-        # An epoch that lasts lets in what is late, of an earlier transaction: why KIP-890 came.
-        worker.faults.late = 0.0
     worker.initialize()
     for _ in range(count):
         worker.aborted += not worker.step()
