@@ -251,6 +251,25 @@ def test_a_refused_batch_whose_place_is_not_sure_is_sent_again_in_a_new_epoch() 
     assert sender.identity == Identity(7, 1)
 
 
+def test_a_batch_that_moved_up_under_way_and_has_no_answer_is_sent_in_a_new_epoch() -> None:
+    # What was sent to the place behind would be appended there once that place is the next.
+    sender = Sender()
+    sender.add(b"!0", b"1")
+    sender.add(b"2")
+    sender.add(b"3")
+    refused, behind = sender.next(2), sender.next(2)
+    assert refused is not None
+    assert behind is not None
+    late = sender.bytes_of(behind)
+    sender.answer(refused)
+    sender.disconnect(behind)
+    sender.run()
+    sender.append(late)
+    assert sender.identity == Identity(7, 1)
+    assert sender.log == [b"1", b"2", b"3"]
+    assert sender.delivered == {b"1": 0, b"2": 1, b"3": 2}
+
+
 def test_an_answer_that_names_a_record_that_was_not_sent_fails_all_of_them() -> None:
     sender = Sender()
     sender.add(b"0", b"1")

@@ -291,7 +291,7 @@ class PartitionQueue:
             if found is Reaction.REFRESH:
                 self._producer.refresh(self.topic)
             if answer.error_code in _WRITTEN_PERHAPS:
-                batch.may_be_written = True
+                self._lose_sight_of(batch)
             self._repeat(batch, now_ms, _error_in(answer))
         elif found is Reaction.SPLIT:
             self._split(batch, answer)
@@ -314,9 +314,20 @@ class PartitionQueue:
             now_ms: the time.
         """
         batch.is_under_way = False
-        batch.may_be_written |= getattr(error, "is_sent", True)
+        if getattr(error, "is_sent", True):
+            self._lose_sight_of(batch)
         self._producer.refresh(self.topic)
         self._repeat(batch, now_ms, error)
+
+    def _lose_sight_of(self, batch: Batch) -> None:
+        """Nobody knows whether the leader has it, or is going to have it."""
+        if batch.sent_sequence == batch.base_sequence:
+            batch.may_be_written = True
+            return
+        # It was sent to a place behind what the leader had refused, and has moved up since. It is not
+        # written there, but would be if it came late, once others have filled the places before: under
+        # a new epoch the leader takes it no more.
+        self._doubt()
 
     def refused(self, batch: Batch, error: BaseException) -> None:
         """It cannot be sent: the leader lets nobody in, or does not speak the protocol."""
