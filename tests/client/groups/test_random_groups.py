@@ -74,7 +74,8 @@ class Play:
     def come_back(self) -> None:
         """A static member ends, and starts again under its name."""
         static = [each for each in self.alive if each.settings.group_instance_id]
-        if static:
+        # Somebody stays, for what the play does next.
+        if static and len(self.alive) > 1:
             member = self.random.choice(static)
             instance = member.settings.group_instance_id
             self.leaving.append(member)

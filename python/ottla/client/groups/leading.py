@@ -96,9 +96,16 @@ class Leading:
         for member_id, partitions in found.items():
             member = self._members.get(member_id)
             for one in partitions:
-                if member is None or one[0] not in member.topics or one in seen:
-                    raise IllegalStateError(
-                        f"the assignor {name!r} gives {one[0]}-{one[1]} to {member_id!r}, which "
-                        "is no member, does not read the topic, or is not the only one to get it"
-                    )
-                seen.add(one)
+                if member is None:
+                    wrong = "is no member of the group"
+                elif one[0] not in member.topics:
+                    wrong = f"reads only {sorted(member.topics)}"
+                elif one in seen:
+                    wrong = "is the second to get it"
+                else:
+                    seen.add(one)
+                    continue
+                raise IllegalStateError(
+                    f"the assignor {name!r} gives {one[0]}-{one[1]} to {member_id!r}, which "
+                    f"{wrong}: mend the assignor, the next poll() joins the group again"
+                )
