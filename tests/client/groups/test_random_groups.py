@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ottla.client.errors import PollIntervalExceededError
 from ottla.client.groups.membership import EventKind
+from ottla.protocol.error_code import ErrorCode
 from support.group_members import GroupMembers, Member
 from support.simulation.stage import Starts
 
@@ -107,7 +108,13 @@ class Play:
         owned = sorted(one for each in self.alive for one in each.owned)
         assert owned == sorted((t, n) for t, count in TOPICS.items() for n in range(count))
         for each in self.world.members:
-            assert {type(error) for error in each.errors} <= {PollIntervalExceededError}
+            # A static member of KIP-848 whose goodbye was cut off is not released: as in Java, who
+            # comes back under its name before its session is over is refused.
+            assert all(
+                isinstance(error, PollIntervalExceededError)
+                or getattr(error, "error_code", 0) == ErrorCode.UNRELEASED_INSTANCE_ID
+                for error in each.errors
+            )
             # What came is what is there and what went.
             came = [one for event in each.told(EventKind.ASSIGN) for one in event]
             went = [one for event in each.told(EventKind.REVOKE) for one in event]
@@ -123,7 +130,7 @@ def test_whatever_happens_to_members_each_partition_has_one_owner(seed: int, kin
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(7), 61, 77, 182, 194])
 def test_applications_that_pause_and_static_members_that_come_back_change_nothing_of_it(
     seed: int, kind: str
 ) -> None:

@@ -213,6 +213,9 @@ class ConsumerProtocolMembership(Membership):
     def tick(self, now_ms: int) -> None:
         """Does what is due."""
         if self.state is State.LEAVING:
+            if self._timer.expires(now_ms):
+                # The coordinator waits no longer for what the consumer has yet to give up.
+                self._handover.lose()
             self._go_on_leaving(now_ms)
             return
         if self._timer.expires(now_ms):
@@ -230,7 +233,7 @@ class ConsumerProtocolMembership(Membership):
     def next_deadline_ms(self) -> int | None:
         """Returns the earliest of what is to be done."""
         deadlines = []
-        if self.state not in (State.LEAVING, State.FAILED):
+        if self.state is not State.FAILED:
             deadlines.append(self._timer.deadline_ms())
         if self._may_beat and not self._coordinator.is_looking:
             deadlines.append(self._next_beat_ms)
