@@ -324,9 +324,9 @@ class PartitionQueue:
         if batch.sent_sequence == batch.base_sequence:
             batch.may_be_written = True
             return
-        # It was sent to a place behind what the leader had refused, and has moved up since. It is not
-        # written there, but would be if it came late, once others have filled the places before: under
-        # a new epoch the leader takes it no more.
+        # It was sent to a place behind what the leader had refused, and has moved up since. It is
+        # not written there, but would be if it came late, once others have filled the places
+        # before: under a new epoch the leader takes it no more.
         self._doubt()
 
     def refused(self, batch: Batch, error: BaseException) -> None:
