@@ -418,6 +418,7 @@ class TransactionAbortableError(ApiError):
     failure_type = FailureType.TRANSACTION_ERROR
 
 
+# More codes that a client answers by looking at the cluster again, and more of one meaning.
 _REFRESH = (
     ErrorCode.REPLICA_NOT_AVAILABLE,
     ErrorCode.KAFKA_STORAGE_ERROR,

@@ -325,7 +325,6 @@ class IllegalArgumentError(OttlaError, ValueError):
     """An argument has a value that it cannot have."""
 
 
-# More codes that a client answers by looking at the cluster again, and more of one meaning.
 def root_of(error: BaseException) -> BaseException:
     """Returns what is wrong, without what says whose concern it is.
 
