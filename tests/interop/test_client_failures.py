@@ -99,4 +99,9 @@ def test_a_failure_that_needs_no_fault_comes_to_the_same_with_apache_kafka(
     apache: str, client: str, name: str
 ) -> None:
     left_out_in_another_version(client)
-    assert observe_kafka(client, name, apache) == MEASURED.observed[name][client]
+    wanted = MEASURED.observed[name][client]
+    for _ in range(TAKES):
+        observed = observe_kafka(client, name, apache)
+        if observed == wanted:
+            break
+    assert observed == wanted

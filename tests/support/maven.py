@@ -1,7 +1,7 @@
 """Jars that tests need, through Maven, kept below `target`."""
 
-import contextlib
 import shutil
+import threading
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from benches.maven import MavenError, run_maven
 _TARGET = Path(__file__).resolve().parents[2] / "target"
 # Only what hangs takes as long, on any machine.
 _MAVEN_WITHIN_S = 300
+_fetching = threading.Lock()
 
 
 class MissingError(Exception):
@@ -49,8 +50,13 @@ def fetched(name: str, jars: Sequence[Jar]) -> Path:
         MissingError: no Java or Maven, or Maven reaches no repository or not such a jar.
     """
     folder = _TARGET / name
-    if folder.is_dir():
-        return folder
+    with _fetching:
+        if not folder.is_dir():
+            _fetch(folder, jars)
+    return folder
+
+
+def _fetch(folder: Path, jars: Sequence[Jar]) -> None:
     for program in ("java", "mvn"):
         if shutil.which(program) is None:
             raise MissingError(f"no command {program}: install Java 17 or newer, and Maven")
@@ -70,8 +76,11 @@ def fetched(name: str, jars: Sequence[Jar]) -> Path:
             run_maven(pom, [*copying, f"-DoutputDirectory={growing}"], within_s=_MAVEN_WITHIN_S)
         except MavenError as error:
             raise MissingError(str(error)) from None
-        with contextlib.suppress(FileExistsError):
+        try:
             growing.rename(folder)
+        except OSError:
+            # Another process was first.
+            if not folder.is_dir():
+                raise
     finally:
         shutil.rmtree(growing, ignore_errors=True)
-    return folder
