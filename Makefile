@@ -122,8 +122,8 @@ bench-kafka: $(VENV)/.release $(VENV)/.dev ## a real broker's topic by Spark's K
 bench-broker: $(VENV)/.release $(VENV)/.dev ## the broker beside kfake and librdkafka's mock: needs Go
 	$(BIN)/python -m benches.broker --page
 
-bench-client: $(VENV)/.release $(VENV)/.dev ## the client's speed beside aiokafka, confluent-kafka and kafka-python
-	$(BIN)/python -m benches.client
+bench-client: $(VENV)/.release $(VENV)/.dev ## the client's speed beside aiokafka, confluent-kafka and kafka-python, docs/client/speed.md
+	$(BIN)/python -m benches.client --page
 
 bench-failures: $(VENV)/.engine $(VENV)/.dev ## what clients do in twenty failures, docs/client/failures.md: needs Java 17 and Maven
 	PYTHONPATH=tests $(BIN)/python -m benches.failures

@@ -6,7 +6,6 @@ process of its own; a ratio is taken round by round, and the table has medians.
 
 import argparse
 import json
-import statistics
 import subprocess
 import sys
 
@@ -15,17 +14,20 @@ import ottla.testing
 from ottla.client import Producer
 
 from benches.client.readers import READERS, TOPIC
+from benches.client.rows import Goal, table
 from benches.machine import demand_release, machine
 from benches.worker import ROOT
 
 VALUE_BYTES = 100
 PER_CALL = 100_000
-# Each of ours, with the peer that it is held to.
-RIVALS = {
-    "ottla_columns": "confluent_batches",
-    "ottla_columns_threads": "confluent_batches",
-    "ottla_poll": "aiokafka_poll",
-    "ottla_each": "aiokafka_each",
+RECORDS = 2_000_000
+PARTITIONS = 1
+ROUNDS = 3
+GOALS = {
+    "ottla_columns": Goal("confluent_batches", ratio=2, rate=5),
+    "ottla_columns_threads": Goal("confluent_batches", ratio=2, rate=5),
+    "ottla_poll": Goal("aiokafka_poll", ratio=2),
+    "ottla_each": Goal("aiokafka_each", ratio=2),
 }
 
 
@@ -52,43 +54,33 @@ def measure(name: str, servers: str, records: int, partitions: int) -> dict[str,
     return took
 
 
-def table(rounds: list[dict[str, dict[str, float]]]) -> list[str]:
-    """The figures, as lines of Markdown."""
-    lines = ["| reader | M records/s | CPU µs a record | beside |", "|---|---|---|---|"]
-    for name, reader in READERS.items():
-        rates = [each[name]["records"] / each[name]["seconds"] / 1e6 for each in rounds]
-        costs = [each[name]["cpu"] / each[name]["records"] * 1e6 for each in rounds]
-        rival = RIVALS.get(name)
-        beside = ""
-        if rival is not None:
-            ratios = [each[rival]["seconds"] / each[name]["seconds"] for each in rounds]
-            beside = f"{statistics.median(ratios):.1f} × {rival}"
-        what = (reader.__doc__ or "").rstrip(".")
-        lines.append(
-            f"| {name}: {what} | {statistics.median(rates):.2f} | {statistics.median(costs):.2f} "
-            f"| {beside} |"
-        )
-    return lines
+def lines(records: int, partitions: int, count: int) -> list[str]:
+    """Measure in so many rounds, and return the figures as lines of Markdown."""
+    records = records // PER_CALL * PER_CALL
+    with ottla.testing.Broker(topics={TOPIC: partitions}, process=True) as broker:
+        servers = broker.bootstrap_servers
+        fill(servers, records, partitions)
+        rounds = [
+            {name: measure(name, servers, records, partitions) for name in READERS}
+            for _ in range(count)
+        ]
+    return [
+        f"{records:,} records of {VALUE_BYTES} bytes, partitions: {partitions}.",
+        "",
+        *table("reader", READERS, GOALS, rounds),
+    ]
 
 
 def main() -> None:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(description="Consumers beside their peers.")
-    parser.add_argument("--records", type=int, default=2_000_000)
-    parser.add_argument("--partitions", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--records", type=int, default=RECORDS)
+    parser.add_argument("--partitions", type=int, default=PARTITIONS)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     given = parser.parse_args()
     demand_release()
-    records = given.records // PER_CALL * PER_CALL
-    with ottla.testing.Broker(topics={TOPIC: given.partitions}, process=True) as broker:
-        servers = broker.bootstrap_servers
-        fill(servers, records, given.partitions)
-        rounds = [
-            {name: measure(name, servers, records, given.partitions) for name in READERS}
-            for _ in range(given.rounds)
-        ]
-    print(f"{records:,} records of {VALUE_BYTES} bytes, {given.partitions} partitions; {machine()}")
-    print("\n".join(table(rounds)))
+    print(machine())
+    print("\n".join(lines(given.records, given.partitions, given.rounds)))
 
 
 if __name__ == "__main__":
