@@ -40,12 +40,15 @@ def valid(verb: str, log_directory: Path, tmp_path: Path) -> list[str]:
     partition = str(log_directory / "orders-0")
     return {
         "audit": ["audit", str(log_directory)],
+        "completion": ["completion", "bash"],
         "explain": ["explain"],
+        "help": ["help"],
         "inspect": ["inspect", f"{partition}/{segment_name(0)}"],
         "read": ["read", partition],
         "rebuild": ["rebuild", partition, "--output", str(tmp_path / "rebuilt")],
         "serve": ["serve", "--port", "0"],
         "validate": ["validate", f"{partition}/{segment_name(0)}", "--now-ms", "1"],
+        "version": ["version"],
     }[verb]
 
 

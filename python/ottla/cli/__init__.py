@@ -34,14 +34,23 @@ USAGE_ERROR = 64
 IO_ERROR = 3
 INTERRUPTED = 130
 
+COMPLETE_VARIABLE = "_OTTLA_COMPLETE"
+"""Where the script of a shell says what to complete."""
+
+WHOLE_SENTENCE = 1000
+"""More characters than a first sentence has: below that, click cuts it."""
+
 VERBS: Final = {
     "audit": "audit",
+    "completion": "completion",
     "explain": "explain",
+    "help": "help_of",
     "inspect": "inspect",
     "read": "read",
     "rebuild": "rebuild",
     "serve": "serve",
     "validate": "validate_files",
+    "version": "version",
 }
 """The verbs, each a module of this package, and what it calls its command."""
 
@@ -59,6 +68,14 @@ class _Verbs(click.Group):
     ) -> click.Command | None:
         return command_of(cmd_name) if cmd_name in VERBS else None
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the whole first sentence of each verb, however narrow the terminal is."""
+        verbs = {name: command_of(name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, verb.get_short_help_str(WHOLE_SENTENCE)) for name, verb in verbs.items()]
+            )
+
 
 def command_of(verb: str) -> click.Command:
     """Returns the command of a verb."""
@@ -67,7 +84,7 @@ def command_of(verb: str) -> click.Command:
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "-v", "--version", message="%(prog)s %(version)s")
 def ottla() -> None:
     """Audit, read and rebuild Kafka's logs, validate produce requests, serve a broker."""
 
@@ -79,7 +96,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    status = run(sys.argv[1:])
+    asked = os.environ.get(COMPLETE_VARIABLE)
+    status = run(sys.argv[1:]) if asked is None else _complete(asked)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -130,6 +148,13 @@ def run(arguments: Sequence[str]) -> int:
         )
         return IO_ERROR
     return status if isinstance(status, int) else 0
+
+
+def _complete(asked: str) -> int:
+    """Tells a shell what the words of its command line may go on with."""
+    from click.shell_completion import shell_complete
+
+    return shell_complete(ottla, {}, "ottla", COMPLETE_VARIABLE, asked)
 
 
 def _near(path: str | bytes) -> str:

@@ -94,6 +94,7 @@ def _baseline(
     help="What to check: checksums; decoding of every record; every rule of the format.",
 )
 @click.option(
+    "-t",
     "--topic",
     "topics",
     metavar="GLOB",
@@ -146,6 +147,7 @@ def _baseline(
 )
 @click.option(
     "--format",
+    "--output-format",
     "form",
     type=click.Choice(["text", "json"]),
     default="text",
@@ -153,6 +155,7 @@ def _baseline(
     help="Format of the result on standard output.",
 )
 @click.option(
+    "-o",
     "--output",
     metavar="DIR",
     type=click.Path(),

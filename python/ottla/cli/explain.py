@@ -17,8 +17,12 @@ MIN_WIDTH = 60
 """Columns that the list is written for at least: names and indents take half of them."""
 
 
+def _names(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    return [name for name in (*catalogue(), *causes()) if name.startswith(begun)]
+
+
 @click.command(cls=Verb)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=_names)
 @click.option(
     "--profiles",
     is_flag=True,

@@ -32,10 +32,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 @click.command(cls=Verb)
 @click.argument("file", metavar="FILE", type=click.Path())
 @click.option("--records", is_flag=True, help="Print records instead of batches.")
-@click.option("--offset", type=OFFSET, help="Offset of the log to start at.")
+@click.option("-o", "--offset", type=OFFSET, help="Offset of the log to start at.")
 @storage_option
 @click.option(
     "--format",
+    "--output-format",
     "form",
     type=click.Choice(["text", "jsonl"]),
     default="text",

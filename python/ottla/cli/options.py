@@ -14,8 +14,21 @@ __all__ = ["OFFSET", "Rate", "Verb", "storage_option"]
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
 
-OFFSET = click.IntRange(min=0, max=2**63 - 1)
-"""An offset of a log, an int64."""
+MAX_OFFSET = 2**63 - 1
+
+
+class Offset(click.ParamType[int]):
+    """An offset of a log, an int64. Help does not go into its range."""
+
+    name = "offset"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """See `click.ParamType`."""
+        return int(click.IntRange(min=0, max=MAX_OFFSET).convert(value, param, ctx))
+
+
+OFFSET = Offset()
+"""An offset of a log."""
 
 
 class Verb(click.Command):
@@ -31,6 +44,9 @@ class Verb(click.Command):
         Raises:
             BadParameter: an argument is empty, or not text.
         """
+        if ctx.resilient_parsing:
+            # A shell asks how to go on with what may be half a command line.
+            return super().parse_args(ctx, args)
         given, _, _ = self.make_parser(ctx).parse_args(list(args))
         for parameter in self.params:
             value = given.get(parameter.name or "")

@@ -17,6 +17,7 @@ INCOMPLETE = 2
 @click.command(cls=Verb)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
 @click.option(
+    "-o",
     "--output",
     metavar="DIR",
     required=True,
@@ -24,6 +25,7 @@ INCOMPLETE = 2
     help="New directory for the files, with one directory per partition.",
 )
 @click.option(
+    "-t",
     "--topic",
     "topics",
     metavar="GLOB",

@@ -41,6 +41,7 @@ class _Place(NamedTuple):
 
 @click.command(cls=Verb)
 @click.option(
+    "-p",
     "--port",
     type=click.IntRange(0, MAX_PORT),
     default=DEFAULT_PORT,
@@ -75,6 +76,7 @@ class _Place(NamedTuple):
     "--config says, by default.",
 )
 @click.option(
+    "-t",
     "--topic",
     "topics",
     metavar="NAME[:PARTITIONS]",

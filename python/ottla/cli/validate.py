@@ -67,6 +67,7 @@ class _ReadFailure:
 @click.command("validate", cls=Verb)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
 @click.option(
+    "-X",
     "--config",
     "settings",
     metavar="KEY=VALUE",
@@ -98,6 +99,7 @@ class _ReadFailure:
 @storage_option
 @click.option(
     "--format",
+    "--output-format",
     "form",
     type=click.Choice(["text", "jsonl"]),
     default="text",
