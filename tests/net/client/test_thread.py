@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
-import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -17,12 +14,12 @@ from ottla.client.pending import Pending
 from ottla.net.client.thread import DriverThread
 from ottla.testing import Broker
 from support.asking import AskingClient
+from support.ctrl_c import ctrl_c_once_waiting
 from support.forking import forked
 from support.scripted_server import WITHIN_S, ScriptedServer, until_closed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import FrameType
 
 
 @pytest.fixture(scope="module")
@@ -56,23 +53,6 @@ class Shell:
 
 def is_running() -> bool:
     return any(thread.name == "ottla-asking" for thread in threading.enumerate())
-
-
-def is_waiting(frame: FrameType | None) -> bool:
-    """Whether a frame is that of an event, for which `DriverThread.wait` waits."""
-    codes = set()
-    while frame is not None:
-        codes.add(frame.f_code)
-        frame = frame.f_back
-    return {DriverThread.wait.__code__, threading.Event.wait.__code__} <= codes
-
-
-def interrupt_once_waiting() -> None:
-    """Presses Ctrl-C once the main thread waits for a call."""
-    main = threading.main_thread().ident or 0
-    while not is_waiting(sys._current_frames()[main]):
-        time.sleep(0.001)
-    os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_several_threads_use_one_client(broker: Broker) -> None:
@@ -114,11 +94,8 @@ def test_close_ends_calls_in_other_threads_and_a_closed_client_says_so() -> None
 
 def test_ctrl_c_leaves_a_call_at_once_and_the_client_goes_on(broker: Broker) -> None:
     with Shell(broker.bootstrap_servers) as shell:
-        thread = threading.Thread(target=interrupt_once_waiting)
-        thread.start()
-        with pytest.raises(KeyboardInterrupt):
+        with ctrl_c_once_waiting(), pytest.raises(KeyboardInterrupt):
             shell.thread.wait(Pending("never"), WITHIN_S * 1000)
-        thread.join()
         assert shell.ask() == 0
 
 

@@ -158,6 +158,12 @@ class PartitionQueue:
         return not self.open and not self.waiting and self.growing is None
 
     @property
+    def batches(self) -> list[Batch]:
+        """Returns those whose fate is not known, in order."""
+        growing = self.growing
+        return [*self.open, *self.waiting, *([] if growing is None else [growing])]
+
+    @property
     def waiting_count(self) -> int:
         """How many batches were not sent yet."""
         return len(self.waiting) + (self.growing is not None)

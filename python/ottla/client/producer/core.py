@@ -315,6 +315,18 @@ class ProducerCore:
         self._flushes.clear()
         self._closing.end()
 
+    def forsake(self, error: BaseException) -> None:
+        """Tells whoever waits for records that nobody is going to tick the producer again."""
+        for batch in self._unsettled():
+            batch.fail(error)
+        for pending, _ in self._flushes:
+            pending.end(error)
+
+    @property
+    def unsettled_count(self) -> int:
+        """How many records were taken and have no fate yet, or nearly so in another thread."""
+        return sum(batch.count for batch in self._unsettled())
+
     def snapshot(self, now_ms: int) -> dict[str, float]:
         """Returns the metrics."""
         return self.metrics.snapshot(
@@ -437,6 +449,9 @@ class ProducerCore:
             self.identity = Identity(self.manager.producer_id, self.manager.producer_epoch)
 
     # Within.
+
+    def _unsettled(self) -> list[Batch]:
+        return [batch for queue in [*self.accumulator.active] for batch in queue.batches]
 
     @property
     def _is_fatal(self) -> bool:

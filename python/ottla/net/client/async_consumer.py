@@ -244,11 +244,18 @@ class AsyncConsumer(ConsumerCalls):
     ) -> None:
         """Commits without waiting; `when_done` is called with the error, or `None`.
 
-        Several of them, and calls of `commit`, take effect in their order.
+        It is called soon; what it raises is the loop's to report. Several of them, and calls of
+        `commit`, take effect in their order.
         """
         pending = self._run(self._core.commit, committable(offsets), self._now_ms())
         if when_done is not None:
-            pending.when_done(lambda: when_done(pending.error))
+            # Not within the core: a callback may raise, and may call the consumer.
+            loop = asyncio.get_running_loop()
+
+            def tell() -> None:
+                loop.call_soon(when_done, pending.error)
+
+            pending.when_done(tell)
 
     async def committed(
         self, *partitions: tuple[str, int], timeout_ms: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from random import SystemRandom, random
 from time import time
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ottla.client.errors import (
     IllegalArgumentError,
     KafkaError,
+    KafkaTimeoutError,
 )
 from ottla.client.network.network import ClientNetwork
 from ottla.client.options.settings import ProducerSettings
@@ -150,7 +152,7 @@ class AsyncProducer:
             on_data_loss=partial(_tell_later, self._loop, hook) if hook else None,
         )
         self._core = core
-        self._driver = Driver(core)
+        self._driver = Driver(core, on_end=core.forsake)
         self._put = core.put
         self._create_future = _future_maker(self._loop)
         self._batches = 0
@@ -410,14 +412,16 @@ class AsyncProducer:
         core, driver = self._core, self._driver
         if core.is_closed:
             return
-        closing = core.close()
-        if not closing.is_done and timeout_ms != 0:
-            driver.wake()
-            done = self._create_future()
-            closing.when_done(lambda: None if done.done() else done.set_result(None))
-            await asyncio.wait({done}, timeout=None if timeout_ms is None else timeout_ms / 1000)
-        core.close_now(driver.now_ms())
-        await driver.close()
+        try:
+            try:
+                with suppress(KafkaTimeoutError):
+                    await driver.call(core.close(), timeout_ms)
+            finally:
+                # Also where the task is cancelled: what is not acknowledged fails.
+                driver.check()
+                core.close_now(driver.now_ms())
+        finally:
+            await driver.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -428,7 +432,7 @@ class AsyncProducer:
     def __del__(self) -> None:
         driver = getattr(self, "_driver", None)
         if driver is not None:
-            driver.discard(type(self).__name__)
+            driver.discard(type(self).__name__, self._core.unsettled_count)
 
     # Within.
 

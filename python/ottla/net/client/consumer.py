@@ -246,13 +246,15 @@ class Consumer(ConsumerCalls):
     ) -> None:
         """Commits without waiting; `when_done` is called with the error, or `None`.
 
-        It is called in the consumer's own thread. Several of them, and calls of `commit`, take
-        effect in their order.
+        It is called in the consumer's own thread, soon; what it raises is logged. Several of them,
+        and calls of `commit`, take effect in their order.
         """
         pending = self._run(self._core.commit, committable(offsets), self._now_ms())
         if when_done is not None:
-            with self._thread.lock:
-                pending.when_done(lambda: when_done(pending.error))
+            thread = self._thread
+            with thread.lock:
+                # Not within the core: a callback may raise, and may call the consumer.
+                pending.when_done(lambda: thread.call_soon(when_done, pending.error))
 
     def committed(
         self, *partitions: tuple[str, int], timeout_ms: int | None = None

@@ -39,6 +39,11 @@ _MOST_ROUNDS: Final = 100
 _LINGER_S: Final = 1.0
 """For what is written already to leave, once the client is closed."""
 
+_FORSAKEN: Final = (
+    "the client was not closed, and nobody refers to it any more: what was under way may not be "
+    "done"
+)
+
 
 class Machine(Protocol):
     """The core of a client.
@@ -100,6 +105,7 @@ class Driver:
         loop: runs it all; the running one unless another is given.
         tls: speaks TLS; as the settings of the network say unless another is given.
         lock: is held in each call into the machine, where other threads call it as well.
+        on_end: is told why nobody is going to tick the machine again, where nobody has closed it.
     """
 
     def __init__(
@@ -109,11 +115,13 @@ class Driver:
         loop: asyncio.AbstractEventLoop | None = None,
         tls: ssl.SSLContext | None = None,
         lock: AbstractContextManager[Any] | None = None,
+        on_end: Callable[[IllegalStateError], None] | None = None,
     ) -> None:
         self._machine = machine
         self._loop = loop or asyncio.get_running_loop()
         self._tls = tls or tls_context(machine.network.settings)
         self._lock = lock or nullcontext()
+        self._on_end = on_end
         self._process = os.getpid()
         self._links: dict[Connection, _Link] = {}
         self._waiting: set[Callable[[], None]] = set()
@@ -131,21 +139,29 @@ class Driver:
 
     def check(self) -> None:
         """Raises an `IllegalStateError` where the client cannot be used, and says why."""
-        if os.getpid() != self._process:
-            raise IllegalStateError(
-                f"the client was made in process {self._process}, and this is its child "
-                f"{os.getpid()}: a process that was forked off has to make a client of its own"
-            )
+        self.require_process()
         if self._fault is not None:
-            raise IllegalStateError(
-                "the client has met a fault of its own, please report it"
-            ) from self._fault
+            raise self._faulty(self._fault)
         if self._is_closed:
             raise IllegalStateError("the client is closed")
         if self._loop.is_closed():
             raise IllegalStateError(
                 "the event loop that the client was made in is closed: close the client before"
             )
+
+    def require_process(self) -> None:
+        """Raises an `IllegalStateError` in a process that was forked off."""
+        if os.getpid() != self._process:
+            raise IllegalStateError(
+                f"the client was made in process {self._process}, and this is its child "
+                f"{os.getpid()}: a process that was forked off has to make a client of its own"
+            )
+
+    @staticmethod
+    def _faulty(fault: BaseException) -> IllegalStateError:
+        error = IllegalStateError("the client has met a fault of its own, please report it")
+        error.__cause__ = fault
+        return error
 
     def wake(self) -> None:
         """Has the machine ticked soon; from the loop's own thread."""
@@ -289,6 +305,11 @@ class Driver:
         for link in self._links.values():
             self._cut(link)
         self._release()
+        self._tell_end(self._faulty(error))
+
+    def _tell_end(self, error: IllegalStateError) -> None:
+        if self._on_end is not None:
+            self._on_end(error)
 
     def _release(self) -> None:
         for callback in list(self._waiting):
@@ -393,19 +414,21 @@ class Driver:
             if link.socket is not None:
                 link.socket.close()
 
-    def discard(self, name: str) -> None:
+    def discard(self, name: str, lost_count: int = 0) -> None:
         """Nobody refers to the client any more, and nobody has closed it.
 
         Args:
             name: of its class.
+            lost_count: how many records it has that nobody knows to be written.
         """
         if self._is_closed or os.getpid() != self._process:
             return
-        warnings.warn(
-            f"{name} was not closed: use it in a `with` block, or call close()",
-            ResourceWarning,
-            stacklevel=3,
-        )
+        said = f"{name} was not closed: use it in a `with` block, or call close()"
+        if lost_count:
+            # Python shows no `ResourceWarning` unless it is told to.
+            records = "1 record" if lost_count == 1 else f"{lost_count} records"
+            _LOG.warning("%s; %s sent with it may not be written", said, records)
+        warnings.warn(said, ResourceWarning, stacklevel=3)
         if self._loop.is_closed():
             self._is_closed = True
             for link in self._links.values():
@@ -418,6 +441,8 @@ class Driver:
         if not self._is_closed:
             for link in self._shut():
                 self._cut(link)
+            with self._lock:
+                self._tell_end(IllegalStateError(_FORSAKEN))
 
     def _shut(self) -> list[_Link]:
         with self._lock:

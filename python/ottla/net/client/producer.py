@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from random import SystemRandom, random
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, cast
@@ -39,14 +40,14 @@ class RecordFuture:
         on_delivery: is called with both once one of them is there.
     """
 
-    __slots__ = ("_condition", "error", "metadata", "on_delivery")
+    __slots__ = ("_shell", "error", "metadata", "on_delivery")
 
     def __init__(
         self,
-        condition: threading.Condition,
+        shell: _Shell,
         on_delivery: Callable[[RecordMetadata | None, BaseException | None], None] | None,
     ) -> None:
-        self._condition = condition
+        self._shell = shell
         self.metadata: RecordMetadata | None = None
         self.error: BaseException | None = None
         self.on_delivery = on_delivery
@@ -64,6 +65,8 @@ class RecordFuture:
         Raises:
             KafkaTimeoutError: it is not known by then; it may be later.
             KafkaError: the record was not written, or nobody knows.
+            IllegalStateError: nobody is going to know: the producer was not closed and is gone, or
+                this is a process that was forked off, or a callback of the producer.
         """
         error = self.exception(timeout)
         if error is not None:
@@ -73,11 +76,7 @@ class RecordFuture:
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Returns why the record was not written; ``None`` if it was. Waits as `result` does."""
         if not self.done():
-            with self._condition:
-                if not self._condition.wait_for(self.done, timeout):
-                    raise KafkaTimeoutError(
-                        f"what became of the record is not known after {timeout} s"
-                    )
+            self._shell.wait_for(self.done, timeout)
         return self.error
 
 
@@ -148,7 +147,8 @@ class _Futures:
 
     def fail(self, error: BaseException) -> None:
         for future in self.promises:
-            future.error = error
+            if not future.done():
+                future.error = error
         self._shell.tell(self)
 
 
@@ -158,6 +158,19 @@ class _Shell:
     def __init__(self) -> None:
         self.condition = threading.Condition()
         self.thread: DriverThread | None = None
+
+    def wait_for(self, done: Callable[[], bool], timeout: float | None) -> None:
+        """Waits for the fate of a record.
+
+        Raises:
+            KafkaTimeoutError: the time is over.
+        """
+        if self.thread is not None:
+            self.thread.require_callers("result()")
+            self.thread.require_process()
+        with self.condition:
+            if not self.condition.wait_for(done, timeout):
+                raise KafkaTimeoutError(f"what became of the record is not known after {timeout} s")
 
     def tell(self, futures: _Futures) -> None:
         """The fate of some records is known."""
@@ -206,7 +219,7 @@ class Producer:
             now_ms=int(monotonic() * 1000),
             on_data_loss=shell.loss_teller(settings.on_data_loss),
         )
-        thread = self._thread = DriverThread(core, name="ottla-producer")
+        thread = self._thread = DriverThread(core, name="ottla-producer", on_end=core.forsake)
         shell.thread = thread
         self._lock = thread.lock
         self._put = core.put
@@ -273,7 +286,7 @@ class Producer:
             partition = ANY_PARTITION
         elif partition < 0:
             raise IllegalArgumentError(f"partition is {partition}; expected 0 or more")
-        future = RecordFuture(self._shell.condition, on_delivery)
+        future = RecordFuture(self._shell, on_delivery)
         with self._lock:
             left = self._put(topic, partition, key, value, timestamp_ms, headers, future)
         if left is not None:
@@ -345,6 +358,7 @@ class Producer:
         """
         if partition is not None and partition < 0:
             raise IllegalArgumentError(f"partition is {partition}; expected 0 or more")
+        self._thread.require_callers("produce_many")
         core = self._core
         rows = rows_of(values, keys, timestamps_ms, headers, int(time() * 1000))
         done = threading.Event()
@@ -454,13 +468,17 @@ class Producer:
         core, thread = self._core, self._thread
         if core.is_closed:
             return
-        ended = threading.Event()
-        closing = thread.run(core.close)
-        with self._lock:
-            closing.when_done(ended.set)
-        ended.wait(timeout)
-        thread.run(lambda: core.close_now(thread.now_ms()))
-        thread.close()
+        thread.require_callers("close")
+        try:
+            closing = thread.run(core.close)
+            try:
+                with suppress(KafkaTimeoutError):
+                    thread.wait(closing, None if timeout is None else int(timeout * 1000))
+            finally:
+                # Also behind Ctrl-C: what is not acknowledged fails.
+                thread.run(lambda: core.close_now(thread.now_ms()))
+        finally:
+            thread.close()
 
     def __enter__(self) -> Self:
         return self
@@ -471,7 +489,7 @@ class Producer:
     def __del__(self) -> None:
         thread = getattr(self, "_thread", None)
         if thread is not None:
-            thread.discard(type(self).__name__)
+            thread.discard(type(self).__name__, self._core.unsettled_count)
 
     def abandon(self) -> None:
         """The process was forked: this one has none of the producer's threads."""

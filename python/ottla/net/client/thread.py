@@ -38,17 +38,25 @@ class DriverThread:
         machine: its core.
         name: of the thread.
         tls: speaks TLS, for those protocols that do.
+        on_end: is told why nobody is going to tick the core again, where nobody has closed it.
 
     Attributes:
         lock: to be held by whoever touches the core; `run` does.
     """
 
-    def __init__(self, machine: Machine, *, name: str, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        *,
+        name: str,
+        tls: ssl.SSLContext | None = None,
+        on_end: Callable[[IllegalStateError], None] | None = None,
+    ) -> None:
         self.lock = threading.RLock()
         # Before the loop, which nobody would close where a certificate cannot be read.
         tls = tls or tls_context(machine.network.settings)
         self._loop = asyncio.new_event_loop()
-        self._driver = Driver(machine, loop=self._loop, tls=tls, lock=self.lock)
+        self._driver = Driver(machine, loop=self._loop, tls=tls, lock=self.lock, on_end=on_end)
         self._is_woken = False
         self._is_closed = False
         self._process = os.getpid()
@@ -70,6 +78,22 @@ class DriverThread:
     def check(self) -> None:
         """Raises an `IllegalStateError` where the client cannot be used, and says why."""
         self._driver.check()
+
+    def require_process(self) -> None:
+        """Raises an `IllegalStateError` in a process that was forked off."""
+        self._driver.require_process()
+
+    def require_callers(self, name: str) -> None:
+        """Raises an `IllegalStateError` in the client's own thread, for a call that waits for it.
+
+        Args:
+            name: of the call.
+        """
+        if threading.get_ident() == self._thread.ident:
+            raise IllegalStateError(
+                f"{name} was called from a callback of the client itself, which would wait for "
+                "ever: call it from a thread of yours"
+            )
 
     def wake(self) -> None:
         """Has the core do what there is to do; under the lock."""
@@ -99,11 +123,7 @@ class DriverThread:
             KafkaTimeoutError: the time is over.
         """
         self.check()
-        if threading.get_ident() == self._thread.ident:
-            raise IllegalStateError(
-                f"{pending.name} was called from a callback of the client itself, which would wait "
-                "for ever: call it from a thread of yours"
-            )
+        self.require_callers(pending.name)
         event = threading.Event()
         with self.lock:
             self._driver.add_waiting(event.set)
@@ -128,15 +148,16 @@ class DriverThread:
         if threading.get_ident() != self._thread.ident:
             self._thread.join(_END_S)
 
-    def discard(self, name: str) -> None:
+    def discard(self, name: str, lost_count: int = 0) -> None:
         """Nobody refers to the client any more, and nobody has closed it.
 
         Args:
             name: of its class.
+            lost_count: how many records it has that nobody knows to be written.
         """
         if not self._is_closed and os.getpid() == self._process:
             self._is_closed = True
-            self._driver.discard(name)
+            self._driver.discard(name, lost_count)
             self._stop()
 
     def _advance(self) -> None:
