@@ -1,6 +1,6 @@
-"""The guide runs: every console block of `docs/guide.md` prints what stands there.
+"""Guides run: every console block of `docs/guide.md` and `docs/cli` prints what stands there.
 
-`python tests/examples/test_guide.py` writes the output into the guide anew.
+`python tests/examples/test_guide.py` writes the output into them anew.
 """
 
 import os
@@ -11,8 +11,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
-GUIDE = ROOT / "docs" / "guide.md"
+GUIDES = [ROOT / "docs" / "guide.md", ROOT / "docs" / "cli" / "README.md"]
 BLOCK = re.compile(r"(?<=```console\n).*?(?=```\n)", re.DOTALL)
 ELAPSED = re.compile(r"in \d+\.\d\d s\b")
 
@@ -50,7 +52,7 @@ def run(command: str, directory: Path, tools: Path) -> str:
 
 
 def rendered(text: str, directory: Path) -> str:
-    """The guide with what its commands print now."""
+    """A guide with what its commands print now."""
     tools = directory / "bin"
     tools.mkdir()
     # No link to the interpreter: by that it would not find its environment.
@@ -67,12 +69,14 @@ def rendered(text: str, directory: Path) -> str:
     return BLOCK.sub(render, text)
 
 
-def test_the_guide_prints_what_stands_in_it(tmp_path: Path) -> None:
-    text = GUIDE.read_text(encoding="utf-8")
-    assert len(BLOCK.findall(text)) > 5
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.parent.name)
+def test_a_guide_prints_what_stands_in_it(guide: Path, tmp_path: Path) -> None:
+    text = guide.read_text(encoding="utf-8")
+    assert len(BLOCK.findall(text)) >= 3
     assert rendered(text, tmp_path) == text
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as temporary:
-        GUIDE.write_text(rendered(GUIDE.read_text(encoding="utf-8"), Path(temporary)), "utf-8")
+    for page in GUIDES:
+        with tempfile.TemporaryDirectory() as temporary:
+            page.write_text(rendered(page.read_text(encoding="utf-8"), Path(temporary)), "utf-8")

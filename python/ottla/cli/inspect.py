@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import datetime, timedelta, timezone
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,12 +11,12 @@ import click
 
 from ottla.audit.result.tables import json_line
 from ottla.cli.options import OFFSET, Verb, storage_option
+from ottla.cli.record_text import record_line, time_text
 from ottla.cli.terminal import complain
 from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS, Column, Row
 from ottla.logs.names import classify, display, may_hold_batches
 from ottla.logs.segment import batch_chunks, find_offset, record_chunks
 from ottla.storage import files_of, full_path
-from ottla.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from ottla.storage import Files
 
 CURRENT_MAGIC = 2
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @click.command(cls=Verb)
@@ -169,45 +166,5 @@ def _record_lines(records: Iterable[dict[str, Any]]) -> Iterator[str]:
         yield line
 
 
-def record_line(
-    offset: int,
-    timestamp: int,
-    key: bytes | None,
-    value: bytes | None,
-    headers: Iterable[tuple[str, bytes | None]],
-    *,
-    control: str | None = None,
-) -> str:
-    """A record as one line of text; a control record has its type in place of key and value."""
-    parts = [f"{offset:>10}", f"{time_text(timestamp):<24}"]
-    if control is not None:
-        parts.append(f"control {control}")
-    else:
-        parts += [f"key={_value(key)}", f"value={_value(value)}"]
-    if headers:
-        pairs = (f"{_value(name)}: {_value(content)}" for name, content in headers)
-        parts.append(f"headers={{{', '.join(pairs)}}}")
-    return " ".join(parts)
-
-
 def _span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}..{last}"
-
-
-def _value(value: bytes | str | None) -> str:
-    if value is None:
-        return "null"
-    text = visible(value) if isinstance(value, str) else display(value)
-    return f'"{text}"'
-
-
-def time_text(timestamp: int | None) -> str:
-    """A timestamp in ISO 8601, or as a number if it is out of range."""
-    if timestamp is None or timestamp == -1:
-        return "-"
-    try:
-        return (
-            f"{_EPOCH + timedelta(milliseconds=timestamp):%Y-%m-%dT%H:%M:%S.}{timestamp % 1000:03}Z"
-        )
-    except OverflowError:
-        return f"{timestamp} ms"

@@ -1,51 +1,53 @@
-"""`ottla read`: the records of a partition that a consumer would receive."""
+"""`ottla read`: the records of partitions that a consumer would receive."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from ottla.audit.result.tables import json_line, jsonable
-from ottla.cli.inspect import record_line, time_text
-from ottla.cli.options import OFFSET, Verb, storage_option
-from ottla.cli.terminal import complain
-from ottla.errors import NotAPartitionError
-from ottla.logs.columns import RECORD_COLUMNS
-from ottla.logs.names import INTERNAL_TOPICS, LOG_START_OFFSETS, display, parse_partition_name
-from ottla.logs.reading import Damage, Isolation, log_start_offset, read_partition
-from ottla.records import decode_record
-from ottla.storage import full_path
-from ottla.text import json_text
+from ottla.cli.options import MAX_OFFSET, OFFSET, Verb, storage_option
+from ottla.cli.reading.offsets import bounds_of
+from ottla.cli.reading.output import ENDINGS, FORMS, Output
+from ottla.cli.reading.run import IO_ERROR, Reading
+from ottla.cli.reading.selection import MAX_TAIL, Selection
+from ottla.cli.reading.sources import find
+from ottla.cli.reading.times import TIME
+from ottla.cli.terminal import complain, say
+from ottla.errors import NotAPartitionError, StorageError
+from ottla.logs.output import check_output
+from ottla.logs.reading import Isolation
+from ottla.storage.directory import check_new_directory, check_new_file
 from ottla.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Sequence
 
-    from ottla.records import Record
-
-# Bytes collected before they are written.
-WRITE_BYTES = 1 << 16
-
-ASK_AUDIT = (
-    "; what indexes, leader epochs, consumer groups and other copies know of it was not looked at:"
-    " ottla audit does"
-)
-"""Behind what is said of the end of a log that nothing looked at shows to have gone on."""
-
-EXIT_CODES = {"info": 0, "warning": 1, "error": 2}
-
-COLUMNS = tuple(
-    column
-    for column in RECORD_COLUMNS
-    if column.name in ("offset", "timestamp", "key", "value", "headers")
-)
+    from ottla.cli.reading.lines import Lines
+    from ottla.cli.reading.sources import Source
 
 
 @click.command(cls=Verb)
-@click.argument("directory", metavar="DIRECTORY", type=click.Path())
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "-t",
+    "--topic",
+    "topics",
+    metavar="GLOB",
+    multiple=True,
+    help="Only matching topics, such as 'orders-*'. May be repeated.",
+)
+@click.option(
+    "-p",
+    "--partition",
+    "partitions",
+    type=click.IntRange(min=0, max=2**31 - 1),
+    metavar="NUMBER",
+    multiple=True,
+    help="Only partitions of this number. May be repeated.",
+)
 @click.option(
     "--isolation",
     type=click.Choice(get_args(Isolation)),
@@ -56,14 +58,68 @@ COLUMNS = tuple(
 @click.option("--from", "from_offset", type=OFFSET, help="First offset to read.")
 @click.option("--to", "to_offset", type=OFFSET, help="Offset to stop before.")
 @click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "jsonl", "raw"]),
-    default="text",
-    show_default=True,
-    help="Readable text; one JSON object per line; or each value as it is, followed by a newline"
-    " (a tombstone is an empty line).",
+    "--from-time",
+    type=TIME,
+    help="Only records with this timestamp or a later one: 2026-11-21, 2026-11-21T10:05:57Z"
+    " (UTC by default), or ms since 1970.",
 )
+@click.option("--to-time", type=TIME, help="Only records with an earlier timestamp.")
+@click.option(
+    "-k",
+    "--key",
+    "keys",
+    metavar="TEXT",
+    multiple=True,
+    help="Only records with this key. May be repeated.",
+)
+@click.option(
+    "-n",
+    "--tail",
+    type=click.IntRange(1, MAX_TAIL),
+    metavar="COUNT",
+    help="Only the last so many of each partition, of those that fit the other options.",
+)
+@click.option(
+    "-c",
+    "--limit",
+    type=click.IntRange(1, MAX_OFFSET),
+    metavar="COUNT",
+    help="Stop after so many in all.",
+)
+@click.option(
+    "-o",
+    "--offset",
+    "bounds",
+    metavar="OFFSET",
+    multiple=True,
+    callback=bounds_of,
+    help="As kcat's: an offset for --from, -N for --tail, s@TIME for --from-time, e@TIME for"
+    " --to-time.",
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(FORMS),
+    help="Readable text; a JSON object a line; comma-separated values; Parquet; Arrow; or each"
+    " value as it is and a newline (a tombstone is an empty line).  [default: text; with --output"
+    " parquet, or jsonl without pyarrow; with --output-file by its name]",
+)
+@click.option(
+    "-f",
+    "--format",
+    "template",
+    metavar="FORMAT",
+    help="A line of your own, as kcat's, such as '%t [%p] %o: %k %s\\n': see above. Or a name that"
+    " --output-format takes.",
+)
+@click.option("-J", "--json", "is_json", is_flag=True, help="Short for --output-format jsonl.")
+@click.option("-Z", "--null", "is_null_named", is_flag=True, help="With -f: NULL for null.")
+@click.option(
+    "--output",
+    metavar="DIR",
+    type=click.Path(),
+    help="New directory for a file a partition, in the layout topic=TOPIC/partition=NUMBER.",
+)
+@click.option("--output-file", metavar="FILE", type=click.Path(), help="New file for everything.")
 @storage_option
 @click.option(
     "--decode",
@@ -71,154 +127,178 @@ COLUMNS = tuple(
     help="Decode keys and values of __consumer_offsets and __transaction_state.",
 )
 def read(
-    directory: str,
-    isolation: Isolation,
-    from_offset: int | None,
-    to_offset: int | None,
-    form: Literal["text", "jsonl", "raw"],
+    paths: tuple[str, ...],
+    topics: tuple[str, ...],
+    partitions: tuple[int, ...],
     storage_options: dict[str, str],
-    decode: bool,
+    **options: Any,
 ) -> int:
     """Print the records that a consumer would receive.
 
-    DIRECTORY is a partition directory, or one segment file. Reading starts at the log start offset.
-    After damage it continues at the next valid batch, and reports on standard error what is lost.
+    PATH is a partition directory, a segment file, or a directory of partitions such as a broker's
+    log directory. Reading starts at the log start offset. After damage it continues at the next
+    valid batch, and reports on standard error what is lost.
 
     \b
     Exit status:
       0    nothing worse than info
       1    damage at which a consumer would stop
       2    records are lost, or were deleted while the log was read
-      3    the log could not be read
+      3    a log could not be read, or an output not written
       64   invalid command line
       130  Ctrl-C
+
+    \b
+    With -f FORMAT:
+      %s %S  value, its size in bytes (-1: null)
+      %k %K  key, its size in bytes (-1: null)
+      %R     size of the value as four bytes
+      %T     timestamp in ms since 1970
+      %h     headers, as name=value,name=value
+      %t %p %o  topic, partition, offset
+      \\n \\r \\t \\e \\xNN \\\\ %%  characters
     """  # noqa: D301 - click's mark of lines to keep
-    lines = _decoded_lines(directory, form) if decode else _LINES[form]
-    status = 0
-
-    def report(damage: Damage) -> None:
-        nonlocal status
-        status = max(status, EXIT_CODES[damage.severity])
-        is_open = damage.severity != "error" and damage.next_good_offset is None
-        complain(f"{damage}{ASK_AUDIT}" if is_open and damage.first_offset is not None else damage)
-
+    form, template = _form(options)
+    selection = _selection(options)
+    lines = _own_lines(form, template, options)
+    output = Output(form, lines)
+    target = _target(options, paths)
     try:
-        records = read_partition(
-            directory,
-            isolation=isolation,
-            from_offset=from_offset,
-            to_offset=to_offset,
-            on_damage=report,
-            storage_options=storage_options,
-        )
+        sources, is_whole = find(paths, topics, partitions, storage_options)
+        _check(sources, options)
+        output.has_titles = len(sources) > 1
+        reading = Reading(sources, selection, storage_options, None, goes_on=target is None)
+        if target is None:
+            output.to_standard_output(reading.partitions())
+        elif options["output"] is not None:
+            output.to_directory(target, reading.partitions())
+        else:
+            output.to_file(target, reading.partitions())
     except NotAPartitionError as error:
         complain(error)
-        return 3
-    written = _write(lines(records))
-    is_all = from_offset is None and to_offset is None
-    if is_all and not written and (start := log_start_offset(directory, storage_options)):
-        complain(
-            f"{display(os.fsencode(directory))}: no record from its log start offset {start} on,"
-            f" which {display(LOG_START_OFFSETS)} beside it has; a .log file alone is read from its"
-            " beginning"
-        )
-    end = records.log_end_offset
-    if from_offset is not None and end is not None and from_offset > end:
-        complain(
-            f"{display(os.fsencode(directory))}: the log ends at offset {end}, before the first one"
-            f" asked for, {from_offset}"
-        )
-    if records.stopped_by is not None:
-        offset, producer_id = records.stopped_by
-        end = to_offset if end is None else end
-        held_back = 0 if end is None else end - offset
-        complain(
-            f"{display(os.fsencode(directory))}: read_committed ends at offset {offset},"
-            f" where the open transaction of producer {producer_id} begins; it holds back"
-            f" {count(held_back, 'offset')}, up to offset {offset + held_back - 1}"
-        )
-    return status
+        return IO_ERROR
+    status = reading.finish()
+    if target is not None:
+        say(f"{target}: {count(reading.written, 'record')} of {count(len(sources), 'partition')}")
+    return status if is_whole else IO_ERROR
 
 
-def _text_lines(records: Iterable[Record]) -> Iterator[bytes]:
-    encoding = sys.stdout.encoding or "utf-8"
-    for r in records:
-        line = record_line(r.offset, r.timestamp, r.key, r.value, r.headers)
-        yield line.encode(encoding, "backslashreplace")
-
-
-def _json_lines(records: Iterable[Record]) -> Iterator[bytes]:
-    for r in records:
-        row = (r.offset, r.timestamp, r.key, r.value, r.headers)
-        yield json_line(COLUMNS, row).encode()
-
-
-def _values(records: Iterable[Record]) -> Iterator[bytes]:
-    return (record.value or b"" for record in records)
-
-
-_LINES = {"text": _text_lines, "jsonl": _json_lines, "raw": _values}
-
-
-def _decoded_lines(directory: str, form: str) -> Callable[[Iterable[Record]], Iterator[bytes]]:
-    """Returns a formatter for the records of an internal topic.
+def _form(options: dict[str, Any]) -> tuple[str, str | None]:
+    """Returns the name of the format, and the format string if there is one.
 
     Raises:
-        UsageError: the partition is of another topic, or the format is raw.
+        UsageError: they contradict each other, or nothing says which it is.
     """
-    path = full_path(directory)
-    named = parse_partition_name(os.path.basename(path)) or parse_partition_name(
-        os.path.basename(os.path.dirname(path))
-    )
-    if named is None or named[0] not in INTERNAL_TOPICS:
-        raise click.UsageError(f"--decode works on partitions of {', '.join(INTERNAL_TOPICS)}")
-    if form == "raw":
-        raise click.UsageError("--decode does not support raw: use jsonl")
-    topic = named[0]
-
-    def lines(records: Iterable[Record]) -> Iterator[bytes]:
-        for r in records:
-            decoded = decode_record(topic, r.key, r.value) or {}
-            if "fault" in decoded:
-                decoded |= {"key": r.key, "value": r.value}
-            if form == "jsonl":
-                row = {"offset": r.offset, "timestamp": r.timestamp, **decoded}
-                yield json_text(jsonable(row)).encode()
-            else:
-                yield _decoded_text(r, decoded).encode()
-
-    return lines
-
-
-def _decoded_text(record: Record, decoded: Mapping[str, Any]) -> str:
-    key, value = (json_text(jsonable(decoded[name])) for name in ("key", "value"))
-    what = decoded.get("type") or f"({decoded['fault']})"
-    return f"{record.offset:>10} {time_text(record.timestamp):<24} {what} {key} {value}"
+    template, named = options["template"], options["output_format"]
+    asked = {form for form in (named, "jsonl" if options["is_json"] else None) if form}
+    if template in FORMS:
+        asked.add(template)
+        template = None
+    if len(asked) + (template is not None) > 1:
+        raise click.UsageError("one format at a time: --output-format, -f or -J")
+    if options["is_null_named"] and template is None:
+        raise click.UsageError("-Z goes with a format string, -f")
+    if template is not None:
+        return "text", template
+    if asked:
+        return asked.pop(), None
+    if options["output"] is not None:
+        return _default_table(), None
+    if options["output_file"] is not None:
+        ending = os.path.splitext(options["output_file"])[1].lower()
+        if ending not in ENDINGS:
+            known = ", ".join(ENDINGS)
+            raise click.UsageError(
+                f"--output-file {options['output_file']}: its name does not end in one of {known}:"
+                " say --output-format"
+            )
+        return ENDINGS[ending], None
+    return "text", None
 
 
-def _write(lines: Iterator[bytes]) -> int:
-    """Writes lines in large pieces, and returns their number.
+def _default_table() -> str:
+    from importlib.util import find_spec
 
-    Those read before an error are written, too.
+    return "jsonl" if find_spec("pyarrow") is None else "parquet"
+
+
+def _selection(options: dict[str, Any]) -> Selection:
+    """Returns which records were asked for.
+
+    Raises:
+        UsageError: two options say the same.
     """
-    sys.stdout.flush()
-    out = sys.stdout.buffer
-    held: list[bytes] = []
-    size = written = 0
+    names = ("from_offset", "to_offset", "from_time", "to_time", "tail", "limit")
+    wanted = {name: options[name] for name in names}
+    for name, value in options["bounds"].items():
+        if wanted[name] is not None:
+            raise click.UsageError("-o says what another option says, too")
+        wanted[name] = value
+    keys = frozenset(key.encode() for key in options["keys"])
+    return Selection(isolation=options["isolation"], keys=keys, **wanted)
+
+
+def _own_lines(form: str, template: str | None, options: dict[str, Any]) -> Lines | None:
+    """Returns what writes lines of a form of their own, if anything does.
+
+    Raises:
+        UsageError: the format string is none, or `--decode` does not go with a format.
+    """
+    if options["decode"]:
+        if template is not None or form not in {"text", "jsonl"}:
+            raise click.UsageError(f"--decode does not support {template or form}: use jsonl")
+        from ottla.cli.reading.decoded import decoded_lines
+
+        return decoded_lines(form)
+    if template is None:
+        return None
+    from ottla.cli.reading.template import template_lines
+
+    is_file = options["output"] is not None or options["output_file"] is not None
+    null = b"NULL" if options["is_null_named"] else b""
+    is_terminal = not is_file and sys.stdout.isatty()
     try:
-        for written, line in enumerate(lines, 1):  # noqa: B007 - the last one is returned
-            held.append(line)
-            size += len(line) + 1
-            if size >= WRITE_BYTES:
-                piece = b"\n".join((*held, b""))
-                held.clear()
-                size = 0
-                out.write(piece)
-    except BrokenPipeError:
+        return template_lines(template, null=null, is_terminal=is_terminal)
+    except ValueError as error:
+        raise click.UsageError(f"-f {template}: {error}") from error
+
+
+def _target(options: dict[str, Any], paths: Sequence[str]) -> str | None:
+    """Returns where results are to be written, if not to standard output.
+
+    Raises:
+        UsageError: results cannot be there.
+    """
+    directory, file = options["output"], options["output_file"]
+    if directory is not None and file is not None:
+        raise click.UsageError("--output is a directory, --output-file a file: give one of them")
+    target: str | None = directory if file is None else file
+    if target is None:
+        return None
+    hint = "--output" if file is None else "--output-file"
+    try:
+        (check_new_directory if file is None else check_new_file)(target)
+        check_output(target, paths)
+    except StorageError:
         raise
-    except OSError:
-        out.writelines(line + b"\n" for line in held)
-        raise
-    out.writelines(line + b"\n" for line in held)
-    out.flush()
-    return written
+    except (FileExistsError, ValueError) as error:
+        raise click.BadParameter(str(error), param_hint=hint) from error
+    return target
+
+
+def _check(sources: Sequence[Source], options: dict[str, Any]) -> None:
+    """Raises UsageError if partitions do not go with an option."""
+    if options["decode"]:
+        from ottla.cli.reading.decoded import INTERNAL_TOPICS
+
+        if any(source.topic not in INTERNAL_TOPICS for source in sources):
+            topics = ", ".join(INTERNAL_TOPICS)
+            raise click.UsageError(f"--decode works on partitions of {topics}: choose them by -t")
+    if options["output"] is not None:
+        known: dict[str, str] = {}
+        for source in sources:
+            other = known.setdefault(source.title, source.name)
+            if other != source.name:
+                raise click.UsageError(
+                    f"{other} and {source.name} are both {source.title}: --output takes one of them"
+                )

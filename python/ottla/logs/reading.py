@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ottla.logs.inventory import FileEntry, Inventory, Partition
     from ottla.severity import Severity
-    from ottla.storage import Files, Source
+    from ottla.storage import Files, Place, Source
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 """Which records: all, or those below the last stable offset without aborted ones (KIP-98)."""
@@ -80,6 +80,9 @@ class Damage:
 
 
 OnDamage = Callable[[Damage], object]
+
+PartitionRecords = _engine.PartitionRecords
+"""What `read_partition` returns."""
 
 
 def read_partition(
@@ -320,6 +323,21 @@ def log_start_offset(directory: Source, storage_options: Mapping[str, str] | Non
     inventory = take_inventory([directory], files=files)
     partition, _ = _segments(directory, inventory.partitions, files)
     return log_start_offset_of(partition, Checkpoints(files))
+
+
+def partition_files(
+    directory: Source, storage_options: Mapping[str, str] | None = None
+) -> list[tuple[int | None, Place]]:
+    """Returns base offset and place of each segment that `read_partition` reads, in order.
+
+    Raises:
+        NotAPartitionError: it is neither a partition directory nor a segment.
+        OSError: a directory cannot be read.
+    """
+    files = files_within([directory], storage_options)
+    inventory = take_inventory([directory], files=files)
+    _, segments = _segments(directory, inventory.partitions, files)
+    return [(file.base_offset, files.place(file.path, file.size)) for file in segments]
 
 
 def log_start_offset_of(partition: Partition, checkpoints: Checkpoints) -> int:

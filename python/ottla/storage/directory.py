@@ -1,4 +1,4 @@
-"""A directory of results that appears complete or not at all."""
+"""A directory or a file of results that appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import BinaryIO
 
 
 def check_new_directory(directory: str | os.PathLike[str]) -> None:
@@ -41,9 +42,39 @@ def new_directory(target: str) -> Iterator[str]:
         raise
 
 
+def check_new_file(target: str) -> None:
+    """Raises FileExistsError if there is anything at a path."""
+    if os.path.lexists(target):
+        raise FileExistsError(f"{target} exists: use a new name")
+
+
+@contextmanager
+def new_file(target: str) -> Iterator[BinaryIO]:
+    """Yields a file to write, which becomes the target when the block ends.
+
+    Raises:
+        FileExistsError: there is something at the target.
+        OSError: what the block raises, with the target as its file if it names none.
+    """
+    check_new_file(target)
+    # Beside the target, as only there it can be renamed.
+    partial = _make_partial(target)
+    try:
+        with open(os.path.join(partial, "file"), "wb") as file:
+            yield file
+        os.rename(os.path.join(partial, "file"), target)
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None and error.errno is not None:
+            # A write to a full disk does not name its file.
+            error.filename = target
+        raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
 def _make_partial(target: str) -> str:
     """Creates an empty directory beside the target, named after it."""
-    parent, name = os.path.split(target)
+    parent, name = os.path.split(os.path.abspath(target))
     os.makedirs(parent, exist_ok=True)
     numbers = itertools.count()
     while True:

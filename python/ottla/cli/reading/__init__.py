@@ -1,0 +1,1 @@
+"""What `ottla read` is made of: what is read, which of it, and how it is written."""
