@@ -25,6 +25,7 @@ __all__ = [
     "OttlaError",
     "ProducerSnapshotError",
     "RecordBatchError",
+    "SchemaError",
     "ServerBusyError",
     "ServerError",
     "ServerStoppedError",
@@ -197,6 +198,10 @@ class ServerBusyError(ServerError):
 
 class SparkError(OttlaError):
     """A Spark session failed to start, or an Ottla job on Spark failed; the message says why."""
+
+
+class SchemaError(OttlaError, ValueError):
+    """A schema that is none or not known, or a key or a value that does not fit it."""
 
 
 class StorageError(OttlaError, ValueError):

@@ -17,7 +17,7 @@ _HIDDEN = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
-__all__ = ["json_text", "shortened", "visible", "visible_all"]
+__all__ = ["json_text", "json_visible", "shortened", "visible", "visible_all"]
 
 
 def visible(text: str) -> str:
@@ -80,7 +80,15 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     >>> print(json_text({"name": "café\u202e\x9b"}))
     {"name": "café\u202e\u009b"}
     """
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return json_visible(json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+def json_visible(text: str) -> str:
+    r"""Returns JSON that somebody else wrote as `json_text` would have it.
+
+    >>> print(json_visible('{"name": "café\u202e"}'))
+    {"name": "café\u202e"}
+    """
     return text if text.isascii() and "\x7f" not in text else _HIDDEN.sub(_json_escaped, text)
 
 

@@ -22,7 +22,13 @@ import click
 
 from ottla import __version__
 from ottla.cli.terminal import complain, discard, open_streams, try_to_tell
-from ottla.errors import EngineError, MissingDependencyError, SparkError, StorageError
+from ottla.errors import (
+    EngineError,
+    MissingDependencyError,
+    SchemaError,
+    SparkError,
+    StorageError,
+)
 from ottla.text import visible
 
 if TYPE_CHECKING:
@@ -126,7 +132,7 @@ def run(arguments: Sequence[str]) -> int:
         # The reader of our output has seen enough, as in `| head`.
         discard(sys.stdout)
         return 0
-    except (EngineError, MissingDependencyError, SparkError) as error:
+    except (EngineError, MissingDependencyError, SchemaError, SparkError) as error:
         complain(error)
         return IO_ERROR
     except click.ClickException as error:

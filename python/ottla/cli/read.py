@@ -25,6 +25,7 @@ from ottla.words import count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ottla.cli.reading.deserializers import Deserializers
     from ottla.cli.reading.lines import Lines
     from ottla.cli.reading.sources import Source
 
@@ -120,6 +121,27 @@ if TYPE_CHECKING:
     help="New directory for a file a partition, in the layout topic=TOPIC/partition=NUMBER.",
 )
 @click.option("--output-file", metavar="FILE", type=click.Path(), help="New file for everything.")
+@click.option(
+    "-s",
+    "--deserialize",
+    metavar="[PART=]NAME",
+    multiple=True,
+    help="Show keys and values as JSON: json, avro (behind a schema registry's prefix) or protobuf;"
+    " key=NAME or value=NAME for one of them.",
+)
+@click.option(
+    "-r", "--registry", metavar="URL", help="Schema registry, asked for ids that no file has."
+)
+@click.option(
+    "--key-schema",
+    metavar="[ID=]FILE",
+    multiple=True,
+    help="Avro schema of keys with this id in their prefix, or Protobuf descriptors (of protoc"
+    " --include_imports --descriptor_set_out).",
+)
+@click.option("--value-schema", metavar="[ID=]FILE", multiple=True, help="The same of values.")
+@click.option("--key-message", metavar="NAME", help="Protobuf message of keys, by its full name.")
+@click.option("--value-message", metavar="NAME", help="The same of values.")
 @storage_option
 @click.option(
     "--decode",
@@ -161,13 +183,14 @@ def read(
     form, template = _form(options)
     selection = _selection(options)
     lines = _own_lines(form, template, options)
-    output = Output(form, lines)
+    deserialize = _deserialize(options)
+    output = Output(form, lines, parsed=deserialize.parsed if deserialize else (False, False))
     target = _target(options, paths)
     try:
         sources, is_whole = find(paths, topics, partitions, storage_options)
         _check(sources, options)
         output.has_titles = len(sources) > 1
-        reading = Reading(sources, selection, storage_options, None, goes_on=target is None)
+        reading = Reading(sources, selection, storage_options, deserialize, goes_on=target is None)
         if target is None:
             output.to_standard_output(reading.partitions())
         elif options["output"] is not None:
@@ -178,6 +201,8 @@ def read(
         complain(error)
         return IO_ERROR
     status = reading.finish()
+    for what in deserialize.left_out() if deserialize else ():
+        complain(what)
     if target is not None:
         say(f"{target}: {count(reading.written, 'record')} of {count(len(sources), 'partition')}")
     return status if is_whole else IO_ERROR
@@ -261,6 +286,24 @@ def _own_lines(form: str, template: str | None, options: dict[str, Any]) -> Line
         return template_lines(template, null=null, is_terminal=is_terminal)
     except ValueError as error:
         raise click.UsageError(f"-f {template}: {error}") from error
+
+
+def _deserialize(options: dict[str, Any]) -> Deserializers | None:
+    names = (
+        "deserialize",
+        "registry",
+        "key_schema",
+        "value_schema",
+        "key_message",
+        "value_message",
+    )
+    if not any(options[name] for name in names):
+        return None
+    if options["decode"]:
+        raise click.UsageError("--decode and -s are two ways: give one of them")
+    from ottla.cli.reading.deserializers import deserializers_of
+
+    return deserializers_of(options)
 
 
 def _target(options: dict[str, Any], paths: Sequence[str]) -> str | None:
