@@ -61,6 +61,7 @@ __all__ = [
     "UnsupportedVersionError",
     "error_class",
     "error_of",
+    "topic_error",
 ]
 
 
@@ -476,3 +477,17 @@ def error_of(code: int, message: str | None = None) -> ApiError:
     InvalidRecordError('record 3 has no key')
     """
     return error_class(code)(message or "", code)
+
+
+def topic_error(code: int, topic: str) -> ApiError:
+    """Returns the error that brokers have for a topic.
+
+    >>> topic_error(17, "all orders").args[0]
+    "topic 'all orders' cannot have this name: letters, digits, '.', '_' and '-' are allowed"
+    >>> topic_error(29, "orders").args[0]
+    "topic 'orders': TOPIC_AUTHORIZATION_FAILED"
+    """
+    if code == ErrorCode.INVALID_TOPIC_EXCEPTION:
+        allowed = "letters, digits, '.', '_' and '-' are allowed"
+        return error_of(code, f"topic {topic!r} cannot have this name: {allowed}")
+    return error_of(code, f"topic {topic!r}: {error_code_name(code)}")

@@ -79,6 +79,7 @@ from ottla.client.api_errors import (
     UnsupportedVersionError,
     error_class,
     error_of,
+    topic_error,
 )
 from ottla.errors import KafkaError, OttlaError
 from ottla.protocol.error_code import ErrorCode
@@ -148,6 +149,7 @@ __all__ = [
     "failure_type",
     "fresh",
     "root_of",
+    "topic_error",
 ]
 
 

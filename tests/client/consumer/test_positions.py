@@ -343,5 +343,5 @@ def test_an_offset_epoch_that_changed_on_the_way_is_refused() -> None:
     for damaged in (kept[:-1], kept + b"\0", kept[:-1] + b"\0", b"\2" + kept[1:]):
         with pytest.raises(IllegalArgumentError):
             position_to_seek(7, damaged)
-    with pytest.raises(IllegalArgumentError, match="offset -1"):
+    with pytest.raises(IllegalArgumentError, match="offset is -1"):
         position_to_seek(-1, None)

@@ -135,7 +135,7 @@ def test_options_of_a_producer_that_contradict_each_other_are_refused(
     ("options", "message"),
     [
         ({"enable_auto_commit": True}, "enable_auto_commit is True, and there is no group"),
-        ({"group_id": ""}, "group_id is ''; expected a str that is not empty"),
+        ({"group_id": ""}, "group_id is ''; expected a str of 1 to 32767 bytes"),
         (
             {"group_id": "g", "group_protocol": "consumer", "session_timeout_ms": 9_000},
             "session_timeout_ms is 9000, and group_protocol consumer, of which the broker decides",

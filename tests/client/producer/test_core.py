@@ -246,7 +246,7 @@ def test_a_topic_that_the_user_may_not_see_is_an_error_at_once() -> None:
     sending.send(b"0")
     sending.run()
     assert isinstance(sending.fates[b"0"], TopicAuthorizationError)
-    with pytest.raises(TopicAuthorizationError, match="topic prices"):
+    with pytest.raises(TopicAuthorizationError, match="topic 'prices'"):
         sending.send(b"1")
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from ottla.client.errors import IllegalArgumentError
-from ottla.client.partitions import TopicPartition
+from ottla.client.partitions import TopicPartition, partition_of
 
-__all__ = ["each_of", "names", "numbers_by_partition", "partition", "partitions", "whole"]
+__all__ = ["each_of", "names", "numbers_by_partition", "partitions", "whole"]
 
 T = TypeVar("T")
 
@@ -43,18 +43,6 @@ def each_of(given: Any, what: str, kind: type[T]) -> list[T]:
     return items
 
 
-def partition(given: Any) -> TopicPartition:
-    """Returns a partition that is given as a pair.
-
-    Raises:
-        IllegalArgumentError: something else was given.
-    """
-    is_pair = isinstance(given, tuple) and [type(one) for one in given] == [str, int]
-    if not is_pair:
-        raise IllegalArgumentError(f'{given!r} is no partition; expected such as ("orders", 0)')
-    return TopicPartition(*given)
-
-
 def partitions(given: Any) -> list[TopicPartition]:
     """Returns partitions that are given as pairs.
 
@@ -64,7 +52,7 @@ def partitions(given: Any) -> list[TopicPartition]:
     is_one = isinstance(given, tuple) and given and isinstance(given[0], str)
     if is_one or isinstance(given, str) or not isinstance(given, Iterable):
         raise IllegalArgumentError(f'partitions is {given!r}; expected such as [("orders", 0)]')
-    return [partition(one) for one in given]
+    return [partition_of(one) for one in given]
 
 
 def numbers_by_partition(given: Any, what: str) -> dict[TopicPartition, int]:
@@ -79,7 +67,7 @@ def numbers_by_partition(given: Any, what: str) -> dict[TopicPartition, int]:
         )
     found = {}
     for one, number in given.items():
-        found[partition(one)] = whole(number, f"{what} of {one!r}")
+        found[partition_of(one)] = whole(number, f"{what} of {one!r}")
     return found
 
 

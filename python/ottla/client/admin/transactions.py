@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.client.admin.arguments import names
-from ottla.client.admin.arguments import partition as as_partition
 from ottla.client.admin.arguments import partitions as as_partitions
 from ottla.client.admin.offsets import by_topic
 from ottla.client.admin.operation import (
@@ -18,7 +17,7 @@ from ottla.client.admin.operation import (
     Single,
 )
 from ottla.client.errors import error_of
-from ottla.client.partitions import TopicPartition
+from ottla.client.partitions import TopicPartition, partition_of
 from ottla.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from ottla.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -277,7 +276,7 @@ class AbortTransaction(Single[TopicPartition, None]):
     name = "abort_transaction"
 
     def __init__(self, partition: tuple[str, int], producer: ProducerState) -> None:
-        self._partition = as_partition(partition)
+        self._partition = partition_of(partition)
         self._producer = producer
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[TopicPartition]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla.client.consumer.position import OffsetAndOffsetEpoch, Position
 from ottla.client.consumer.positions import position_of
 from ottla.client.errors import IllegalArgumentError
 from ottla.client.offset_epoch import epochs_in
-from ottla.client.partitions import OffsetAndMetadata, TopicPartition, offsets_to_commit
+from ottla.client.partitions import (
+    OffsetAndMetadata,
+    TopicPartition,
+    offset_of,
+    offsets_to_commit,
+    partition_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,24 +25,15 @@ if TYPE_CHECKING:
 
     Value = TypeVar("Value")
 
-__all__ = ["committable", "list_of", "map_of", "offsets_of", "partition_of", "position_to_seek"]
-
-
-def partition_of(given: tuple[str, int]) -> TopicPartition:
-    """Returns a partition that is given as a pair.
-
-    Raises:
-        IllegalArgumentError: it is none.
-
-    >>> partition_of(("orders", 0))
-    TopicPartition(topic='orders', partition=0)
-    """
-    match given:
-        case (str() as topic, int() as number) if topic and number >= 0:
-            return TopicPartition(topic, number)
-    raise IllegalArgumentError(
-        f"{given!r} is no partition: expected a pair of a topic and a number, as ('orders', 0)"
-    )
+__all__ = [
+    "committable",
+    "list_of",
+    "map_of",
+    "offsets_of",
+    "partition_of",
+    "position_to_seek",
+    "times_of",
+]
 
 
 def list_of(partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]:
@@ -47,6 +44,31 @@ def list_of(partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]:
 def map_of(given: Mapping[AnyPartition, Value]) -> dict[TopicPartition, Value]:
     """Returns what is given by partition."""
     return {partition_of(one): value for one, value in given.items()}
+
+
+def timeout_of(given: Any, name: str = "timeout_ms") -> int:
+    """Returns how long to wait, or how many records to return.
+
+    Raises:
+        IllegalArgumentError: something else was given, such as seconds.
+    """
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+        return given
+    raise IllegalArgumentError(
+        f"{name} is {given!r}; expected an int, 0 or more, as timeout_ms=1000 for a second"
+    )
+
+
+def times_of(given: Mapping[AnyPartition, int]) -> dict[TopicPartition, int]:
+    """Returns times that are given by partition.
+
+    Raises:
+        IllegalArgumentError: one is no time.
+    """
+    times = map_of(given)
+    for one, timestamp_ms in times.items():
+        offset_of(timestamp_ms, f"the time of {one.topic}-{one.partition}")
+    return times
 
 
 def committable(
@@ -67,7 +89,7 @@ def position_to_seek(
     """Returns where to go on.
 
     Raises:
-        IllegalArgumentError: a negative offset, or an epoch that is none.
+        IllegalArgumentError: no offset, or an epoch that is none.
     """
     if isinstance(offset, OffsetAndMetadata):
         position = position_of(offset)
@@ -75,6 +97,5 @@ def position_to_seek(
         position = Position(offset.offset, *epochs_in(offset.offset_epoch))
     else:
         position = Position(offset, *epochs_in(offset_epoch or b""))
-    if position.offset < 0:
-        raise IllegalArgumentError(f"no record has offset {position.offset}")
+    offset_of(position.offset)
     return position

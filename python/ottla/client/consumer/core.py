@@ -33,12 +33,12 @@ from ottla.client.errors import (
     IllegalArgumentError,
     IllegalStateError,
     KafkaTimeoutError,
-    error_of,
+    topic_error,
 )
 from ottla.client.groups.auto_commit import AutoCommit
 from ottla.client.groups.membership import Event, EventKind
 from ottla.client.network.backoff import Backoff
-from ottla.client.partitions import GroupMetadata, OffsetAndMetadata, TopicPartition
+from ottla.client.partitions import GroupMetadata, OffsetAndMetadata, TopicPartition, topic_of
 from ottla.client.pending import Pending
 from ottla.errors import KafkaError
 from ottla.protocol.error_code import ErrorCode
@@ -201,7 +201,7 @@ class ConsumerCore:
         for topic in self._topics():
             code = metadata.topic_error(topic)
             if code in _LASTING:
-                self.tell(error_of(code, f"topic {topic}"))
+                self.tell(topic_error(code, topic))
 
     # What is read.
 
@@ -226,11 +226,11 @@ class ConsumerCore:
         """Reads the partitions of topics that the group assigns, from the next poll on."""
         self._refuse_closed()
         self._need_group("subscribe()")
-        wanted = frozenset(topics)
-        if isinstance(topics, str) or "" in wanted:
+        if isinstance(topics, str):
             raise IllegalArgumentError(
                 f"subscribe() takes names of topics in a list, and got {topics!r}"
             )
+        wanted = frozenset(topic_of(topic) for topic in topics)
         self._subscription.subscribe(wanted)
         self.network.metadata.set_topics(self._topics())
         self._share(now_ms)
@@ -397,9 +397,6 @@ class ConsumerCore:
 
     def seek_to_times(self, timestamps: Mapping[TopicPartition, int]) -> None:
         """Goes on from the first records of times or later; from the end where there is none."""
-        for timestamp in timestamps.values():
-            if timestamp < 0:
-                raise IllegalArgumentError(f"{timestamp} is no time: expected ms since 1970")
         self._reset(timestamps)
 
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] | None) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.client.consumer.lookup import EARLIEST, LATEST
 from ottla.client.consumer.position import OffsetAndTimestamp, Position
-from ottla.client.errors import IllegalArgumentError, RetriableError, error_of
+from ottla.client.errors import RetriableError, error_of, topic_error
 from ottla.client.network.exchange import ANY_NODE, Exchange
-from ottla.client.partitions import TopicPartition
+from ottla.client.partitions import TopicPartition, topic_of
 from ottla.client.pending import Pending
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.metadata import MetadataRequest
@@ -45,9 +45,6 @@ class Queries:
 
     def offsets_for_times(self, timestamps: Mapping[TopicPartition, int]) -> Pending:
         """Looks up the first records of times or later."""
-        for timestamp in timestamps.values():
-            if timestamp < 0:
-                raise IllegalArgumentError(f"{timestamp} is no time: expected ms since 1970")
         return self._offsets_of("offsets_for_times", timestamps)
 
     def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> Pending:
@@ -73,7 +70,7 @@ class Queries:
         """Looks up how many partitions a topic has; the value is their numbers."""
         pending = Pending("partitions_for")
         metadata = self._network.metadata
-        metadata.add_topics(frozenset([topic]))
+        metadata.add_topics(frozenset([topic_of(topic)]))
         self._topics[pending] = topic
 
         def look() -> None:
@@ -82,7 +79,7 @@ class Queries:
             if count is not None:
                 pending.end(value=frozenset(range(count)))
             elif code in _LASTING:
-                pending.end(error_of(code, topic))
+                pending.end(topic_error(code, topic))
 
         self._wait(pending, look)
         return pending
@@ -112,8 +109,8 @@ class Queries:
         """The caller's time is over: a topic's own error says more than that."""
         topic = self._topics.get(pending)
         code = 0 if topic is None else self._network.metadata.topic_error(topic)
-        if code:
-            pending.end(error_of(code, topic))
+        if code and topic is not None:
+            pending.end(topic_error(code, topic))
         self._forget(pending)
 
     def ask_again(self, pending: Pending) -> None:

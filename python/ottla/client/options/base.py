@@ -33,7 +33,13 @@ class Settings:
             if isinstance(value, Option)
         }
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, *others: NoReturn, **given: Any) -> None:
+        if others:
+            raise InvalidConfigurationError(
+                'options are keywords, such as bootstrap_servers="kafka:9092", and one was given '
+                "without its name; a dict of dotted names goes to from_config(), topics to "
+                "subscribe()"
+            )
         options = type(self).options
         values = {name: option.default for name, option in options.items()}
         for name, value in given.items():

@@ -26,7 +26,7 @@ __all__ = ["IgnoredOptionWarning", "options_from_config", "settings_from_config"
 
 _S = TypeVar("_S", bound=CommonSettings)
 
-_CLIENTS = {
+_CLIENTS: dict[str, type[CommonSettings]] = {
     "producers": ProducerSettings,
     "consumers": ConsumerSettings,
     "admin clients": AdminSettings,

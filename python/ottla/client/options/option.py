@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from ottla.client.errors import InvalidConfigurationError
 from ottla.client.network.addresses import parse_address
+from ottla.client.partitions import is_sendable
 from ottla.text import shortened, visible
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ __all__ = [
     "OffsetReset",
     "Option",
     "OptionalInteger",
+    "OptionalName",
     "OptionalText",
     "Strategies",
     "Text",
@@ -177,13 +179,13 @@ class Flag(Option[bool]):
 
 
 class Text(Option[str]):
-    """Some text."""
+    """Some text that requests carry."""
 
-    expected = "a str"
+    expected = "a str of at most 32767 bytes"
 
     def _converted(self, value: Any) -> str:
-        if isinstance(value, str):
-            return value
+        if is_sendable(value):
+            return cast("str", value)
         raise ValueError
 
 
@@ -199,6 +201,17 @@ class OptionalText(Option["str | None"]):
 
     def _parsed(self, text: str) -> str | None:
         return text or None
+
+
+class OptionalName(OptionalText):
+    """A name that requests carry, or nothing."""
+
+    expected = "a str of 1 to 32767 bytes"
+
+    def _converted(self, value: Any) -> str | None:
+        if value is None or (value and is_sendable(value)):
+            return cast("str | None", value)
+        raise ValueError
 
 
 class Choice(Option[str]):

@@ -28,6 +28,7 @@ from ottla.client.options.option import (
     OffsetReset,
     Option,
     OptionalInteger,
+    OptionalName,
     OptionalText,
     Strategies,
     Text,
@@ -188,7 +189,7 @@ class ProducerSettings(CommonSettings):
         "When a broker that takes no batch gets no more records without a key; 0 for never.",
         high=MAX_LONG,
     )
-    transactional_id = OptionalText(None, "Makes transactions; one running producer has it.")
+    transactional_id = OptionalName(None, "Makes transactions; one running producer has it.")
     transaction_timeout_ms = Integer(60_000, "When the coordinator aborts a transaction.", low=1)
     transactional_error_policy = Choice(
         "kip691",
@@ -226,14 +227,14 @@ class ProducerSettings(CommonSettings):
 class ConsumerSettings(CommonSettings):
     """What a consumer has."""
 
-    group_id = OptionalText(None, "The group that shares partitions and commits offsets.")
-    group_instance_id = OptionalText(None, "Makes a static member, who may be away for a while.")
+    group_id = OptionalName(None, "The group that shares partitions and commits offsets.")
+    group_instance_id = OptionalName(None, "Makes a static member, who may be away for a while.")
     group_protocol = Choice(
         "classic",
         "Who assigns partitions: a member, or the broker (KIP-848).",
         choices=("classic", "consumer"),
     )
-    group_remote_assignor = OptionalText(None, "The broker's assignor, of protocol consumer.")
+    group_remote_assignor = OptionalName(None, "The broker's assignor, of protocol consumer.")
     session_timeout_ms = Integer(45_000, "When a silent member is removed, of protocol classic.")
     heartbeat_interval_ms = Integer(3_000, "How often a member is heard, of protocol classic.")
     max_poll_interval_ms = Integer(
@@ -266,7 +267,7 @@ class ConsumerSettings(CommonSettings):
         "Whether checksums of batches are verified.",
         default=True,
     )
-    client_rack = OptionalText(
+    client_rack = OptionalName(
         None, "Where the consumer is, to read from a replica nearby (KIP-392)."
     )
     default_api_timeout_ms = Integer(60_000, "How long a call waits that says nothing else.")

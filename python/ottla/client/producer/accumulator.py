@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ottla.client.delivery.batch import Batch
 from ottla.client.delivery.partition import PartitionQueue
-from ottla.client.errors import KafkaError, RecordTooLargeError, error_of
+from ottla.client.errors import KafkaError, RecordTooLargeError, topic_error
+from ottla.client.partitions import topic_of
 from ottla.client.pending import Pending
 from ottla.client.producer.compression import Ratio
 from ottla.client.producer.partitioners import RoundRobin, Sticky, partition_of_key
@@ -366,10 +367,10 @@ class Accumulator:
         count = self._metadata.partition_count(name)
         found = self.topics.get(name)
         if not count:
-            self._metadata.add_topics(frozenset({name}))
+            self._metadata.add_topics(frozenset({topic_of(name)}))
             code = self._metadata.topic_error(name)
             if code != ErrorCode.NONE and not is_retriable(code):
-                raise error_of(code, f"topic {name}: {error_of(code)}")
+                raise topic_error(code, name)
             if found is None or found.count == 0:
                 return None
         if found is None:

@@ -26,7 +26,7 @@ from ottla.client.errors import (
     error_of,
 )
 from ottla.client.network.backoff import Backoff
-from ottla.client.partitions import TopicPartition, offsets_to_commit
+from ottla.client.partitions import TopicPartition, group_of, offsets_to_commit
 from ottla.client.pending import Pending
 from ottla.client.producer.accumulator import Accumulator, Row, Waiter
 from ottla.client.producer.metrics import Metrics
@@ -256,11 +256,13 @@ class ProducerCore:
         manager.begin()
 
     def send_offsets(
-        self, offsets: Mapping[AnyPartition, int | OffsetAndMetadata], group: GroupMetadata
+        self,
+        offsets: Mapping[AnyPartition, int | OffsetAndMetadata],
+        group: GroupMetadata | str,
     ) -> Pending:
         """Has offsets committed with the transaction; see `TransactionManager.send_offsets`."""
         transactions = self._transactions("send_offsets_to_transaction")
-        return transactions.send_offsets(offsets_to_commit(offsets), group)
+        return transactions.send_offsets(offsets_to_commit(offsets), group_of(group))
 
     def commit_transaction(self) -> Pending:
         """Commits; see `TransactionManager.commit`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import SystemRandom
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ottla.client.admin.cluster import DescribeCluster, DescribeFeatures
 from ottla.client.admin.configs import AlterConfigs, DescribeConfigs
@@ -90,8 +90,8 @@ class AsyncAdmin:
         options: see `AdminSettings`.
     """
 
-    def __init__(self, **options: Any) -> None:
-        self._settings = AdminSettings(**options)
+    def __init__(self, *others: NoReturn, **options: Any) -> None:
+        self._settings = AdminSettings(*others, **options)
         random = SystemRandom().random
         network = ClientNetwork(self._settings, random=random)
         self._core = AdminCore(self._settings, network, random=random)
@@ -311,8 +311,8 @@ class Admin:
         options: see `AdminSettings`.
     """
 
-    def __init__(self, **options: Any) -> None:
-        self._settings = AdminSettings(**options)
+    def __init__(self, *others: NoReturn, **options: Any) -> None:
+        self._settings = AdminSettings(*others, **options)
         random = SystemRandom().random
         network = ClientNetwork(self._settings, random=random)
         self._core = AdminCore(self._settings, network, random=random)

@@ -6,9 +6,16 @@ import asyncio
 import inspect
 import time
 from random import SystemRandom
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from ottla.client.consumer.arguments import committable, list_of, map_of, offsets_of, partition_of
+from ottla.client.consumer.arguments import (
+    committable,
+    list_of,
+    offsets_of,
+    partition_of,
+    timeout_of,
+    times_of,
+)
 from ottla.client.consumer.assembly import consumer_core
 from ottla.client.errors import IllegalStateError, KafkaTimeoutError
 from ottla.client.options.settings import ConsumerSettings
@@ -58,8 +65,8 @@ class AsyncConsumer(ConsumerCalls):
         InvalidConfigurationError: an option is not known, or has a value that it cannot have.
     """
 
-    def __init__(self, **options: Any) -> None:
-        self._settings = ConsumerSettings(**options)
+    def __init__(self, *others: NoReturn, **options: Any) -> None:
+        self._settings = ConsumerSettings(*others, **options)
         self._core = consumer_core(
             self._settings, random=SystemRandom().random, wall_ms=lambda: int(time.time() * 1000)
         )
@@ -137,7 +144,7 @@ class AsyncConsumer(ConsumerCalls):
         try:
             driver.check()
             now_ms = driver.now_ms()
-            until_ms = None if timeout_ms is None else now_ms + timeout_ms
+            until_ms = None if timeout_ms is None else now_ms + timeout_of(timeout_ms)
             if now_ms >= self._rested_ms + _REST_EACH_MS:
                 # Who always finds records there must not keep others from the loop.
                 await asyncio.sleep(0)
@@ -271,7 +278,7 @@ class AsyncConsumer(ConsumerCalls):
         self, timestamps_ms: Mapping[AnyPartition, int], timeout_ms: int | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Returns the first records of these times or later; `None` where there is none."""
-        pending = self._run(self._core.queries.offsets_for_times, map_of(timestamps_ms))
+        pending = self._run(self._core.queries.offsets_for_times, times_of(timestamps_ms))
         found: dict[TopicPartition, OffsetAndTimestamp | None] = await self._call(
             pending, timeout_ms
         )

@@ -7,21 +7,21 @@ from contextlib import suppress
 from functools import partial
 from random import SystemRandom, random
 from time import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ottla.client.errors import (
-    IllegalArgumentError,
     KafkaError,
     KafkaTimeoutError,
 )
 from ottla.client.network.network import ClientNetwork
 from ottla.client.options.settings import ProducerSettings
+from ottla.client.partitions import partition_number_of
 from ottla.client.producer.accumulator import ANY_PARTITION
 from ottla.client.producer.columns import partition_chooser, rows_of, serialized
 from ottla.client.producer.core import ProducerCore
 from ottla.client.producer.receipt import Receipt
 from ottla.client.producer.record_metadata import RecordMetadata, produce_failed
-from ottla.net.client.driver import Driver
+from ottla.net.client.driver import Driver, running_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -137,9 +137,9 @@ class AsyncProducer:
     0
     """
 
-    def __init__(self, **options: Any) -> None:
-        self._settings = ProducerSettings(**options)
-        self._loop = asyncio.get_running_loop()
+    def __init__(self, *others: NoReturn, **options: Any) -> None:
+        self._settings = ProducerSettings(*others, **options)
+        self._loop = running_loop()
         settings = self._settings
         is_transactional = settings.transactional_id is not None
         hook = settings.on_data_loss
@@ -212,8 +212,8 @@ class AsyncProducer:
             timestamp_ms = int(time() * 1000)
         if partition is None:
             partition = ANY_PARTITION
-        elif partition < 0:
-            raise IllegalArgumentError(f"partition is {partition}; expected 0 or more")
+        elif type(partition) is not int or partition < 0:
+            partition = partition_number_of(partition)
         future = self._create_future()
         left = self._put(topic, partition, key, value, timestamp_ms, headers, future)
         if left is not None:
@@ -303,8 +303,8 @@ class AsyncProducer:
         ...     asyncio.run(main(broker))
         [0, 1, 2]
         """
-        if partition is not None and partition < 0:
-            raise IllegalArgumentError(f"partition is {partition}; expected 0 or more")
+        if partition is not None:
+            partition = partition_number_of(partition)
         core = self._core
         rows = rows_of(values, keys, timestamps_ms, headers, int(time() * 1000))
         done = self._create_future()
@@ -368,13 +368,13 @@ class AsyncProducer:
     async def send_offsets_to_transaction(
         self,
         offsets: Mapping[AnyPartition, int | OffsetAndMetadata],
-        group_metadata: GroupMetadata,
+        group_metadata: GroupMetadata | str,
     ) -> None:
         """Has a consumer's offsets committed with the transaction.
 
         Args:
             offsets: where the group goes on, by partition.
-            group_metadata: of the consumer.
+            group_metadata: of the consumer; the name of the group alone is deprecated.
 
         Raises:
             KafkaTimeoutError: it took longer than `max_block_ms`: call it again.

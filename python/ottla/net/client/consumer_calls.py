@@ -6,7 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.consumer.arguments import list_of, map_of, partition_of, position_to_seek
+from ottla.client.consumer.arguments import list_of, partition_of, position_to_seek, times_of
 from ottla.client.groups.membership import EventKind
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class ConsumerCalls(ABC):
 
     def seek_to_times(self, timestamps_ms: Mapping[AnyPartition, int]) -> None:
         """Goes on from the first records of these times or later; from the end without any."""
-        self._run(self._core.seek_to_times, map_of(timestamps_ms))
+        self._run(self._core.seek_to_times, times_of(timestamps_ms))
 
     def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Returns how far the application came in each partition, as a commit says it."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ottla.client.network.network import ClientNetwork
     from ottla.client.pending import Pending
 
-__all__ = ["Driver", "Machine"]
+__all__ = ["Driver", "Machine", "running_loop"]
 
 _LOG: Final = logging.getLogger("ottla.client")
 
@@ -43,6 +43,21 @@ _FORSAKEN: Final = (
     "the client was not closed, and nobody refers to it any more: what was under way may not be "
     "done"
 )
+
+
+def running_loop() -> asyncio.AbstractEventLoop:
+    """Returns the event loop that a client is made in.
+
+    Raises:
+        IllegalStateError: there is none.
+    """
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise IllegalStateError(
+            "no event loop runs here: make the client in a coroutine, such as main() of "
+            "asyncio.run(main()), or take the client for threads"
+        ) from None
 
 
 class Machine(Protocol):
@@ -118,7 +133,7 @@ class Driver:
         on_end: Callable[[IllegalStateError], None] | None = None,
     ) -> None:
         self._machine = machine
-        self._loop = loop or asyncio.get_running_loop()
+        self._loop = loop or running_loop()
         self._tls = tls or tls_context(machine.network.settings)
         self._lock = lock or nullcontext()
         self._on_end = on_end

@@ -6,11 +6,12 @@ import threading
 from contextlib import suppress
 from random import SystemRandom, random
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from ottla.client.errors import IllegalArgumentError, KafkaError, KafkaTimeoutError
+from ottla.client.errors import KafkaError, KafkaTimeoutError
 from ottla.client.network.network import ClientNetwork
 from ottla.client.options.settings import ProducerSettings
+from ottla.client.partitions import partition_number_of
 from ottla.client.producer.accumulator import ANY_PARTITION
 from ottla.client.producer.columns import partition_chooser, rows_of, serialized
 from ottla.client.producer.core import ProducerCore
@@ -208,8 +209,8 @@ class Producer:
     0
     """
 
-    def __init__(self, **options: Any) -> None:
-        settings = self._settings = ProducerSettings(**options)
+    def __init__(self, *others: NoReturn, **options: Any) -> None:
+        settings = self._settings = ProducerSettings(*others, **options)
         shell = self._shell = _Shell()
         core = self._core = ProducerCore(
             settings,
@@ -284,8 +285,8 @@ class Producer:
             timestamp_ms = int(time() * 1000)
         if partition is None:
             partition = ANY_PARTITION
-        elif partition < 0:
-            raise IllegalArgumentError(f"partition is {partition}; expected 0 or more")
+        elif type(partition) is not int or partition < 0:
+            partition = partition_number_of(partition)
         future = RecordFuture(self._shell, on_delivery)
         with self._lock:
             left = self._put(topic, partition, key, value, timestamp_ms, headers, future)
@@ -356,8 +357,8 @@ class Producer:
         ...         producer.produce_many("orders", [b"a", b"b", b"c"]).offsets.tolist()
         [0, 1, 2]
         """
-        if partition is not None and partition < 0:
-            raise IllegalArgumentError(f"partition is {partition}; expected 0 or more")
+        if partition is not None:
+            partition = partition_number_of(partition)
         self._thread.require_callers("produce_many")
         core = self._core
         rows = rows_of(values, keys, timestamps_ms, headers, int(time() * 1000))
@@ -424,13 +425,13 @@ class Producer:
     def send_offsets_to_transaction(
         self,
         offsets: Mapping[AnyPartition, int | OffsetAndMetadata],
-        group_metadata: GroupMetadata,
+        group_metadata: GroupMetadata | str,
     ) -> None:
         """Has a consumer's offsets committed with the transaction.
 
         Args:
             offsets: where the group goes on, by partition.
-            group_metadata: of the consumer.
+            group_metadata: of the consumer; the name of the group alone is deprecated.
 
         Raises:
             KafkaTimeoutError: it took longer than `max_block_ms`: call it again.
