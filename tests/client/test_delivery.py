@@ -73,12 +73,14 @@ class Sender:
         self.identity = Identity() if kind == "none" else Identity(7, 0)
         self.drops_invalid_records = True
         self.recovers_unknown_producer = False
+        self.is_fatal_out_of_order = False
         self.delivery_timeout_ms = TIMEOUT_MS
         self.retries = 2**31 - 1
         self.abortable: list[BaseException] = []
         self.must_bump = False
         self.fatal: list[BaseException] = []
         self.lost: list[tuple[str, int, int, int]] = []
+        self.warned: list[tuple[type[BaseException], int]] = []
         self.refreshed = 0
         self.queue = PartitionQueue("prices", 0, self)
         self.leader = Leader(TopicConfig(cleanup_policy="compact"))
@@ -107,6 +109,10 @@ class Sender:
 
     def lose_data(self, *what: Any) -> None:
         self.lost.append(what)
+
+    def warn(self, topic: str, partition: int, error: BaseException, count: int) -> None:
+        assert (topic, partition) == ("prices", 0)
+        self.warned.append((type(error), count))
 
     def ended(self, batch: Batch, error: BaseException | None) -> None:
         self.failed_batches += error is not None
@@ -459,6 +465,8 @@ def test_a_producer_that_the_leader_forgot_though_its_records_should_be_there_en
     assert isinstance(error, UnknownProducerIdError)
     assert "offset 1 was acknowledged and its log begins at 0" in str(error)
     assert sender.failed[b"2"] is error
+    assert sender.lost == [("prices", 0, 1, 0)]
+    assert sender.warned == [(UnknownProducerIdError, 1)]
 
 
 def test_lost_records_are_told_where_the_producer_is_to_go_on_all_the_same() -> None:
@@ -496,7 +504,26 @@ def test_a_gap_before_the_next_batch_is_told_as_loss_and_the_rest_goes_on() -> N
     sender.run()
     assert [type(one) for one in sender.failed.values()] == [OutOfOrderSequenceError]
     assert sender.lost == [("prices", 0, 0, 0)]
+    assert sender.warned == [(OutOfOrderSequenceError, 1)]
     assert sender.log == [b"0", b"2"]
+
+
+@pytest.mark.parametrize("kind", ["idempotent", "transactional"])
+def test_a_gap_ends_a_producer_that_is_to_end_there_and_a_transaction_in_any_case(
+    kind: str,
+) -> None:
+    sender = Sender(kind)
+    sender.is_fatal_out_of_order = True
+    sender.add(b"0")
+    sender.run()
+    sender.add(b"1")
+    batch = sender.next()
+    assert batch is not None
+    sender.answer(batch, 45, log_start_offset=0)
+    (error,) = sender.fatal if kind == "idempotent" else sender.abortable
+    assert isinstance(error, OutOfOrderSequenceError)
+    assert "its record at offset 0 was acknowledged: records may be lost" in str(error)
+    assert sender.lost == [("prices", 0, 0, 0)]
 
 
 @pytest.mark.parametrize("is_written", [False, True])

@@ -82,6 +82,11 @@ def test_a_position_outside_of_the_log_is_reset_by_the_policy() -> None:
     core.assign([ORDERS], logs.now_ms)
     core.seek(ORDERS, Position(99))
     assert logs.values(core, max_ms=200)[0] == b"0"
+    (said,) = core.network.warned.texts
+    assert said == (
+        "orders-0: no log has offset 99, where the consumer was: goes on by auto_offset_reset "
+        "(earliest)"
+    )
 
 
 def test_a_position_outside_of_the_log_is_an_error_without_a_policy() -> None:
@@ -217,6 +222,11 @@ def test_a_truncated_log_is_read_again_from_where_it_differs() -> None:
     core.assign([ORDERS], logs.now_ms)
     core.seek(ORDERS, Position(10, leader_epoch=1))
     assert logs.values(core, max_ms=200) == [b"other %d" % number for number in range(6, 12)]
+    (said,) = core.network.warned.texts
+    assert said == (
+        "orders-0: the log was truncated at offset 6, behind which the consumer had read up to 10: "
+        "goes on by auto_offset_reset (latest)"
+    )
 
 
 def test_without_a_policy_truncation_is_raised_with_the_offset_from_which_the_log_differs() -> None:

@@ -15,6 +15,7 @@ from ottla.client.errors import (
 from ottla.client.network.api_versions import check_software
 from ottla.client.network.exchange import ANY_NODE, Exchange
 from ottla.client.network.network import ClientNetwork
+from ottla.client.network.warned import Warned
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ottla.protocol.messages.list_groups import ListGroupsRequest
@@ -314,3 +315,10 @@ def test_a_node_that_cannot_be_reached_is_warned_of_once_in_ten_seconds() -> Non
     texts = cluster.network.warned.texts
     assert len(texts) == 3
     assert all("cannot connect to boot:9092" in text for text in texts)
+
+
+def test_a_warning_that_was_left_out_is_counted_in_the_next() -> None:
+    warned = Warned()
+    for now_ms in (0, 1, 9_999, 10_000, 10_001):
+        warned.add("cause", f"at {now_ms}", now_ms)
+    assert [*warned.texts] == ["at 0", "at 10000 (and 2 times since it was last said)"]

@@ -184,3 +184,11 @@ def test_a_batch_that_is_too_large_for_its_topic_is_split_with_what_it_refuses_d
         producer.flush()
         check(broker, small, futures, culprits)
     assert read_back(broker, small) == [v for i, v in enumerate(values) if i not in culprits]
+
+
+def test_a_refused_record_is_logged_as_nobody_may_look_at_its_future(
+    broker: Broker, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with producer_of(broker) as producer:
+        send(producer, topic, [b"0", b"1", b"2"], [1])
+    assert f"{topic}-0: 1 record was not written: InvalidRecordError: " in caplog.text

@@ -90,9 +90,11 @@ class Positions:
         self._committed: Pending | None = None
         self.wants_look = False
         self._looked_at = -1
+        self._now_ms = 0
 
     def tick(self, now_ms: int) -> None:
         """Takes each partition a step further that can be."""
+        self._now_ms = now_ms
         awaiting: list[Assigned] = []
         updates = self._network.metadata.update_count
         looks_at_leaders = self.wants_look or updates != self._looked_at
@@ -133,9 +135,17 @@ class Positions:
         position = one.position
         timestamp = self._policy_timestamp()
         if timestamp is not None:
+            if position is not None:
+                self._warn(one, f"no log has offset {position.offset}, where the consumer was")
             one.reset(timestamp)
         elif position is not None:
             one.fail(OffsetOutOfRangeError({one.partition: position.offset}))
+
+    def _warn(self, one: Assigned, text: str) -> None:
+        """Has it logged that records were lost, or may be passed over, and the policy goes on."""
+        topic, partition = one.partition
+        said = f"{topic}-{partition}: {text}: goes on by auto_offset_reset ({self._policy})"
+        self._network.warned.add((topic, partition), said, self._now_ms)
 
     def _policy_timestamp(self) -> int | None:
         if self._policy == "none":
@@ -273,6 +283,11 @@ class Positions:
         elif self._policy == "none":
             one.fail(LogTruncationError({one.partition: found.offset}))
         else:
+            self._warn(
+                one,
+                f"the log was truncated at offset {found.offset}, behind which the consumer had "
+                f"read up to {position.offset}",
+            )
             one.seek(position._replace(offset=found.offset, leader_epoch=found.leader_epoch))
 
     def tell(self, error: KafkaError | Exception) -> None:

@@ -63,7 +63,9 @@ class Producer(Protocol):
         policy: whose rules there are for errors.
         identity: the id and epoch that new sequences belong to.
         drops_invalid_records: whether records that the leader names fail alone.
-        recovers_unknown_producer: whether records that may be lost are no reason to stop.
+        recovers_unknown_producer: whether records that may be lost are no reason to stop where the
+            leader does not know the producer.
+        is_fatal_out_of_order: whether they are one where it expects an earlier sequence.
         delivery_timeout_ms: after which a record fails.
         retries: how often a batch is sent again.
     """
@@ -73,6 +75,7 @@ class Producer(Protocol):
     identity: Identity
     drops_invalid_records: bool
     recovers_unknown_producer: bool
+    is_fatal_out_of_order: bool
     delivery_timeout_ms: int
     retries: int
 
@@ -92,6 +95,9 @@ class Producer(Protocol):
         self, topic: str, partition: int, last_offset: int, log_start_offset: int
     ) -> None:
         """Acknowledged records may be lost."""
+
+    def warn(self, topic: str, partition: int, error: BaseException, count: int) -> None:
+        """Some records are not written, which nobody may look at."""
 
     def ended(self, batch: Batch, error: BaseException | None) -> None:
         """A batch has ended: what it had of the buffer is free."""
@@ -377,11 +383,15 @@ class PartitionQueue:
         self._producer.ended(batch, error)
         batch.fail(error)
 
+    def _warn(self, error: BaseException, count: int) -> None:
+        self._producer.warn(self.topic, self.partition, error, count)
+
     def _expired(self, batch: Batch) -> None:
         error = KafkaTimeoutError(
             f"{batch.count} records for {self.topic}-{self.partition} were not acknowledged within "
             f"delivery_timeout_ms ({self._producer.delivery_timeout_ms})"
         )
+        self._warn(error, batch.count)
         self._fail(batch, error)
         if self._producer.kind == "transactional":
             self._producer.fail_abortably(error, must_bump=batch.attempts > 0)
@@ -415,6 +425,7 @@ class PartitionQueue:
             return
         if batch.attempts > self._producer.retries:
             self._leave(batch)
+            self._warn(error, batch.count)
             self._fail(batch, error)
             if self._producer.kind == "transactional":
                 self._producer.fail_abortably(error, must_bump=True)
@@ -459,6 +470,8 @@ class PartitionQueue:
             return
         is_dropped = producer.drops_invalid_records and (in_place or not is_transactional)
         producer.count("record-drop" if is_dropped else "record-error", len(errors))
+        root = errors[min(errors)]
+        self._warn(root, len(errors))
         survivors, culprits = batch.without(errors)
         if is_dropped:
             if survivors.count:
@@ -473,7 +486,6 @@ class PartitionQueue:
             run.fail(errors[index])
         if is_dropped:
             return
-        root = errors[min(errors)]
         self._fail(survivors, _error_beside(root, is_transactional=is_transactional))
         if is_transactional:
             producer.fail_abortably(root, must_bump=self.must_bump)
@@ -514,6 +526,7 @@ class PartitionQueue:
         # got the same sequences could be taken for a repetition of this one.
         is_refused = getattr(error, "error_code", None) != ErrorCode.UNKNOWN_SERVER_ERROR
         self._replace(batch, None, in_place=is_refused and self._is_in_place(batch))
+        self._warn(error, batch.count)
         self._fail(batch, error)
         if found is Reaction.FATAL:
             producer.fail_fatally(error)
@@ -584,22 +597,29 @@ class PartitionQueue:
             f"offset {self.last_offset} was acknowledged and its log begins at {log_start_offset}: "
             "records may be lost"
         )
+        producer.lose_data(self.topic, self.partition, self.last_offset, log_start_offset)
         if producer.kind == "transactional":
             self._give_up(batch, Reaction.ABORT_BUMP, error)
         elif producer.recovers_unknown_producer:
-            producer.lose_data(self.topic, self.partition, self.last_offset, log_start_offset)
             self._bump()
         else:
             self._give_up(batch, Reaction.FATAL, error)
 
     def _reconcile_order(self, batch: Batch, answer: PartitionProduceResponse) -> None:
         producer = self._producer
-        if producer.kind == "transactional":
-            self._give_up(batch, Reaction.ABORT_BUMP, _error_in(answer))
-            return
+        error = OutOfOrderSequenceError(
+            f"{self.topic}-{self.partition} misses records of this producer before these, though "
+            f"its record at offset {self.last_offset} was acknowledged: records may be lost"
+        )
         producer.lose_data(self.topic, self.partition, self.last_offset, answer.log_start_offset)
-        self._replace(batch, None, in_place=False)
-        self._fail(batch, _error_in(answer))
+        if producer.kind == "transactional":
+            self._give_up(batch, Reaction.ABORT_BUMP, error)
+        elif producer.is_fatal_out_of_order:
+            self._give_up(batch, Reaction.FATAL, error)
+        else:
+            self._replace(batch, None, in_place=False)
+            self._warn(error, batch.count)
+            self._fail(batch, error)
 
 
 def _error_in(answer: PartitionProduceResponse) -> ApiError:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from ottla.client.errors import KafkaError
     from ottla.client.network.metadata import Metadata
+    from ottla.client.network.warned import Warned
     from ottla.protocol.wire import Message
 
 __all__ = ["ANY_NODE", "Exchange", "Network"]
@@ -66,6 +67,10 @@ class Network(Protocol):
     @property
     def metadata(self) -> Metadata:
         """The cluster as it was last told."""
+
+    @property
+    def warned(self) -> Warned:
+        """What is to be logged."""
 
     def send(self, node_id: int | None, exchange: Exchange, now_ms: int) -> None:
         """Has a request sent to a node as soon as a connection to it is ready; connects if needed.

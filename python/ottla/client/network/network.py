@@ -293,7 +293,7 @@ class ClientNetwork:
     ) -> None:
         node.failures += 1
         node.reason = error
-        self.warned.add(node.host, node.port, error, now_ms)
+        self.warned.add((node.host, node.port, type(error)), str(error), now_ms)
         self.metadata.request_update()
         is_fault = was_ready and not isinstance(error, AuthenticationError)
         if is_fault or isinstance(error, NetworkError):

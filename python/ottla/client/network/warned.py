@@ -1,9 +1,12 @@
-"""What a client says of connections that fail, though it goes on by itself, and how often."""
+"""What a client says of things that go wrong, though it goes on by itself, and how often."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 __all__ = ["Warned"]
 
@@ -13,7 +16,7 @@ _MOST: Final = 100
 
 
 class Warned:
-    """Warnings, one of a node and a kind of error in ten seconds.
+    """Warnings, one of a cause in ten seconds.
 
     Attributes:
         texts: those that the shell has not logged yet, oldest first.
@@ -21,16 +24,22 @@ class Warned:
 
     def __init__(self) -> None:
         self.texts: deque[str] = deque(maxlen=_MOST)
-        self._said_ms: dict[tuple[str, int, type[Exception]], int] = {}
+        # When a cause was said, and how often it came since then.
+        self._said: dict[Hashable, tuple[int, int]] = {}
 
-    def add(self, host: str, port: int, error: Exception, now_ms: int) -> None:
-        """Warns of a failure, unless that was done just now."""
-        cause = (host, port, type(error))
-        said_ms = self._said_ms.pop(cause, None)
+    def add(self, cause: Hashable, text: str, now_ms: int) -> None:
+        """Warns of something, unless that was done just now.
+
+        Args:
+            cause: what is said once in a while.
+            text: what is said.
+            now_ms: the time.
+        """
+        said_ms, others = self._said.pop(cause, (None, 0))
         if said_ms is not None and now_ms - said_ms < _EACH_MS:
-            self._said_ms[cause] = said_ms
+            self._said[cause] = said_ms, others + 1
             return
-        if len(self._said_ms) >= _MOST:
-            self._said_ms.pop(next(iter(self._said_ms)))
-        self._said_ms[cause] = now_ms
-        self.texts.append(str(error))
+        if len(self._said) >= _MOST:
+            self._said.pop(next(iter(self._said)))
+        self._said[cause] = now_ms, 0
+        self.texts.append(f"{text} (and {others} times since it was last said)" if others else text)

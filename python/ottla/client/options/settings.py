@@ -209,10 +209,15 @@ class ProducerSettings(CommonSettings):
         "Whether to go on where a leader has lost records that it acknowledged; Ottla's own.",
         default=False,
     )
+    fatal_on_out_of_order = Flag(
+        "Whether to end where a leader misses records that it acknowledged, instead of failing "
+        "those that are under way and going on; Ottla's own.",
+        default=False,
+    )
     on_data_loss = Function(
         None,
         "Is told the partition, the last offset acknowledged and the start of the log where a "
-        "leader has lost records; Ottla's own.",
+        "leader may have lost records, which is also logged; Ottla's own.",
     )
     key_serializer = Function(None, "Makes bytes of a key.")
     value_serializer = Function(None, "Makes bytes of a value.")

@@ -99,6 +99,7 @@ class ProducerCore:
             else settings.drop_invalid_records
         )
         self.recovers_unknown_producer = settings.recover_unknown_producer
+        self.is_fatal_out_of_order = settings.fatal_on_out_of_order
         self.delivery_timeout_ms = settings.delivery_timeout_ms
         self.retries = settings.retries
         self.metrics = Metrics(now_ms)
@@ -420,8 +421,23 @@ class ProducerCore:
         self, topic: str, partition: int, last_offset: int, log_start_offset: int
     ) -> None:
         """Acknowledged records may be lost."""
+        self.network.warned.add(
+            ("lost", topic, partition),
+            f"{topic}-{partition}: records that were acknowledged, up to offset {last_offset}, may "
+            f"be lost: the leader does not know them, and its log begins at {log_start_offset}",
+            self._now_ms,
+        )
         if self._on_data_loss is not None:
             self._on_data_loss(TopicPartition(topic, partition), last_offset, log_start_offset)
+
+    def warn(self, topic: str, partition: int, error: BaseException, count: int) -> None:
+        """Some records are not written: it is logged, as nobody may look at their futures."""
+        records = "1 record was" if count == 1 else f"{count} records were"
+        self.network.warned.add(
+            (topic, partition, type(error)),
+            f"{topic}-{partition}: {records} not written: {type(error).__name__}: {error}",
+            self._now_ms,
+        )
 
     def ended(self, batch: Batch, error: BaseException | None) -> None:
         """A batch has ended."""
