@@ -26,7 +26,7 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills power-cuts vectors check build develop wheel bench bench-java bench-spark bench-kafka bench-broker bench-client bench-failures \
+.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills power-cuts vectors check build develop wheel wheels licences deny bench bench-java bench-spark bench-kafka bench-broker bench-client bench-failures \
 	bench-guard bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
@@ -105,7 +105,23 @@ develop: ## the extension in place, quick to build, with debug assertions
 	@if test -e $(VENV)/.release; then rm -f $(VENV)/.release $(VENV)/.engine; fi
 	@$(MAKE) $(VENV)/.engine
 
-wheel: dist/.built ## the abi3 wheel, in dist/
+wheel: dist/.built ## the abi3 wheel of this machine, in dist/; on Linux for those with an older libc, too
+
+wheels: $(VENV)/.zig $(VENV)/.dev ## wheels for every Linux, checked and tried, in dist/: ONLY=aarch64-musllinux
+	@rm -f dist/.built
+	@$(BIN)/python -m release.wheels $(ONLY)
+	$(BIN)/pytest -q -m "" -rs tests/packaging/test_wheel.py tests/packaging/test_wheel_contents.py \
+	    tests/packaging/test_foreign_machines.py
+
+licences: $(VENV)/.dev ## THIRD-PARTY-LICENSES.txt, of what a wheel holds
+	@$(BIN)/python -m release.licences
+
+# The database of advisories is not to be had everywhere; all else needs no network.
+deny: ## licences, sources, duplicates and advisories of crates: needs cargo-deny
+	@command -v cargo-deny >/dev/null || { echo "cargo-deny is missing: cargo install cargo-deny" >&2; exit 1; }
+	cargo deny --locked --offline check licenses bans sources
+	@if cargo deny fetch db 2>target/deny.log; then cargo deny --locked check advisories; \
+		else echo "Advisories were not looked at, their database cannot be fetched:"; tail -n 3 target/deny.log; fi
 
 bench: $(VENV)/.release $(VENV)/.dev ## the speed table, benches/results/ and docs/speed.svg
 	$(BIN)/python -m benches.table
@@ -218,8 +234,12 @@ $(VENV)/.release: $(VENV)/.base $(ENGINE_SOURCES) | prerequisites
 	@$(MATURIN) develop --release --locked --quiet
 	@touch $(VENV)/.engine $@
 
-dist/.built: $(VENV)/.base $(ENGINE_SOURCES) $(PYTHON_SOURCES) README.md | prerequisites
-	@echo "Wheel: dist/"
+# Zig is the compiler of a wheel for Linux, so that it asks for nothing that this machine has and others lack.
+$(VENV)/.zig: $(VENV)/.base
+	@$(BIN)/python -m pip install ziglang auditwheel
+	@touch $@
+
+dist/.built: $(VENV)/.zig $(ENGINE_SOURCES) $(PYTHON_SOURCES) README.md LICENSE THIRD-PARTY-LICENSES.txt release/wheels.py | prerequisites
 	@rm -rf dist
-	@$(MATURIN) build --release --locked --quiet --out dist
+	@$(BIN)/python -m release.wheels native
 	@touch $@

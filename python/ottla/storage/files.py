@@ -44,9 +44,13 @@ class Place(Protocol):
         """
 
 
+# Windows has no FIFOs among its files, but a mode that rewrites the ends of lines.
+_RAW = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
 def _open_at_once(path: bytes | str, flags: int) -> int:
     """Opens a file without waiting for a writer: by now the name may be that of a FIFO."""
-    return os.open(path, flags | os.O_NONBLOCK)
+    return os.open(path, flags | _RAW)
 
 
 class LocalPlace(bytes):
@@ -67,7 +71,8 @@ class LocalPlace(bytes):
     def read_at(self, position: int, size: int) -> memoryview:
         """See `Place`."""
         with open(self, "rb", buffering=0, opener=_open_at_once) as file:
-            return memoryview(os.pread(file.fileno(), size, position))
+            file.seek(position)
+            return memoryview(file.read(size) or b"")
 
     def expect(self, start: int, stop: int) -> None:
         """See `Place`. The operating system reads ahead by itself."""
@@ -196,7 +201,7 @@ class LocalFiles:
     def read(self, path: bytes, limit: int) -> bytes:
         """See `Files`."""
         self._check_link(path, is_link=os.path.islink(path))
-        descriptor = _open_at_once(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = _open_at_once(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         try:
             data = os.read(descriptor, _PIECE_BYTES)
             if len(data) == _PIECE_BYTES:

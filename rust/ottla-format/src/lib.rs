@@ -48,3 +48,8 @@ pub mod record;
 pub mod sequence;
 pub mod varint;
 pub mod words;
+
+/// What the README says of the crate is tried.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

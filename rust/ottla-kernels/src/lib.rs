@@ -64,3 +64,8 @@ pub use crate::target::{EachBatch, EachRecord, Nothing, Target};
 pub use crate::timestamps::Timestamps;
 pub use crate::views::Views;
 pub use crate::walk::{Record, Sink};
+
+/// What the README says of the crate is tried.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

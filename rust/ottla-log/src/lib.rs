@@ -40,3 +40,8 @@ pub mod recovery;
 pub mod resync;
 pub mod sidefiles;
 pub mod source;
+
+/// What the README says of the crate is tried.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

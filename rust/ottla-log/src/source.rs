@@ -23,10 +23,17 @@ pub trait Source {
     }
 }
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 impl Source for std::fs::File {
+    #[cfg(unix)]
     fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
         std::os::unix::fs::FileExt::read_at(self, buffer, position)
+    }
+
+    // It moves the file's own position, which nothing here reads.
+    #[cfg(windows)]
+    fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        std::os::windows::fs::FileExt::seek_read(self, buffer, position)
     }
 
     fn size(&self) -> io::Result<u64> {

@@ -6,11 +6,9 @@ use ottla_log::source::Source;
 use pyo3::exceptions::{PyException, PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 
 /// Where the bytes of a file are.
 #[derive(Debug)]
@@ -78,10 +76,20 @@ impl Place {
 }
 
 /// Opens a file without waiting for a writer, in case the name has become that of a FIFO.
+#[cfg(unix)]
 fn open_file(path: &[u8]) -> io::Result<File> {
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::OpenOptionsExt;
-    let name = OsStr::from_bytes(path);
+    let name = std::ffi::OsStr::from_bytes(path);
     std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(name)
+}
+
+/// Opens a file. Bytes of a path are UTF-8 where names are text, as in Python's `os.fsencode`.
+#[cfg(not(unix))]
+fn open_file(path: &[u8]) -> io::Result<File> {
+    let name = std::str::from_utf8(path)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidFilename, error))?;
+    File::open(name)
 }
 
 /// A place that is open.

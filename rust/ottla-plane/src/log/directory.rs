@@ -9,10 +9,8 @@ use ottla_log::names::{
 };
 use ottla_log::sidefiles::checkpoint::write_leader_epochs;
 use ottla_log::sidefiles::metadata::write_partition_metadata;
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -82,7 +80,7 @@ impl LogDirectory {
 
     /// The path of one of its files.
     pub(crate) fn file(&self, name: &[u8]) -> PathBuf {
-        self.path.join(OsStr::from_bytes(name))
+        self.path.join(system_name(name))
     }
 
     /// Its own name, as messages have it.
@@ -172,8 +170,28 @@ impl LogDirectory {
     }
 }
 
+/// The name of a file as the operating system takes it.
+#[cfg(unix)]
+fn system_name(name: &[u8]) -> &std::ffi::OsStr {
+    std::os::unix::ffi::OsStrExt::from_bytes(name)
+}
+
+/// The name of a file as the operating system takes it: there names are text.
+#[cfg(not(unix))]
+fn system_name(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}
+
+#[cfg(unix)]
 fn sync_directory(path: &Path) -> io::Result<()> {
     // The parent of a relative path may have no name.
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     File::open(path)?.sync_all()
+}
+
+/// Windows has no sync of a directory; Kafka leaves it out there, too.
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "elsewhere it fails")]
+fn sync_directory(_path: &Path) -> io::Result<()> {
+    Ok(())
 }

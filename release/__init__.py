@@ -1,0 +1,1 @@
+"""What a release is made with: wheels, licence texts, addresses."""

@@ -1,0 +1,26 @@
+"""Tries an installed Ottla, and needs nothing else: `python -I release/trial.py examples/data`."""
+
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import ottla
+
+directory = Path(sys.argv[1])
+data = (directory / "orders-0/00000000000000000000.log").read_bytes()
+assert ottla.check_batches(data) == 85
+assert [record.offset for record in ottla.read(data)] == list(range(85))
+batch = ottla.build_batch([ottla.NewRecord(b"key", b"value")], compression="zstd")
+assert [record.value for record in ottla.read(batch)] == [b"value"]
+
+command = [sys.executable, "-I", "-m", "ottla", "audit", "--format", "json", str(directory)]
+done = subprocess.run(command, check=False, capture_output=True, text=True)
+assert done.returncode in {1, 2}, done.stderr
+assert json.loads(done.stdout)["summary"]["records"] == 1203, done.stdout
+
+optional = {"pyarrow", "polars", "duckdb", "pyspark"} & set(sys.modules)
+assert not optional, optional
+system, version = platform.platform(), platform.python_version()
+print(f"Ottla {ottla.__version__} works on {system}, Python {version}")
