@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import ottla
 import pytest
+from ottla.records import Compression
 
 THREADS, ROUNDS = 8, 20
 
@@ -23,7 +24,7 @@ def in_threads(work: Callable[[int], object]) -> list[object]:
         return list(pool.map(begin, range(THREADS)))
 
 
-def batches_of(thread: int, compression: str) -> bytes:
+def batches_of(thread: int, compression: Compression) -> bytes:
     records = [ottla.NewRecord(b"key", b"%d of %d" % (number, thread)) for number in range(50)]
     return b"".join(
         ottla.build_batch(records, base_offset=50 * number, compression=compression)
@@ -33,7 +34,7 @@ def batches_of(thread: int, compression: str) -> bytes:
 
 @pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_threads_that_build_and_read_batches_of_their_own_are_not_mixed_up(
-    compression: str,
+    compression: Compression,
 ) -> None:
     expected = [[b"%d of %d" % (n, t) for n in range(50)] * ROUNDS for t in range(THREADS)]
 
