@@ -25,6 +25,7 @@ __all__ = [
     "OttlaError",
     "ProducerSnapshotError",
     "RecordBatchError",
+    "RecordsRefusedError",
     "SchemaError",
     "ServerBusyError",
     "ServerError",
@@ -134,6 +135,31 @@ class KafkaError(OttlaError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (str(self), self.error_code, self.error))
+
+
+class RecordsRefusedError(OttlaError, ValueError):
+    """A leader refuses a record set; `Verdict.raise_for_error` raises it.
+
+    Attributes:
+        error_code: Kafka's error code.
+        error: the code's name, such as ``INVALID_RECORD``.
+        record_errors: the records to blame, ascending, as `ottla.RecordError`.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        error_code: int = -1,
+        error: str = "",
+        record_errors: tuple[Any, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.error_code = error_code
+        self.error = error
+        self.record_errors = record_errors
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (str(self), self.error_code, self.error, self.record_errors))
 
 
 class MalformedFrameError(OttlaError, ValueError):

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import ottla
@@ -45,8 +45,12 @@ from records.crafting import (
     wrapper,
 )
 from support.strategies import DrawnRecord, base_offsets, batches_of_records, compressions
+from typing_extensions import Buffer
 
 from benches.data import Compression, encode_batch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Level = Literal["crc", "decode", "full"]
 LEVELS: tuple[Level, ...] = ("crc", "decode", "full")
@@ -637,7 +641,7 @@ def mapped(data: bytes, directory: Path) -> mmap.mmap:
 def test_every_bytes_like_object_is_taken(tmp_path: Path) -> None:
     data = batch(records(3), count=3)
     array = np.frombuffer(data, np.uint8)
-    buffers: list[object] = [
+    buffers: list[Buffer | NDArray[Any]] = [
         data,
         bytearray(data),
         memoryview(data),

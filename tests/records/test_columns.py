@@ -408,10 +408,6 @@ def test_a_window_of_the_rows_is_a_window_of_the_records() -> None:
         assert table.column("value").to_pylist() == [row[3] for row in expected[start:stop]]
 
 
-def test_two_names_are_one_function() -> None:
-    assert ottla.columns is ottla.read_columns
-
-
 def test_many_rows_are_as_many_as_the_records() -> None:
     payload = b"".join(record(index, value=struct.pack(">i", index)) for index in range(20_000))
     data = batch(payload, count=20_000) + compressed_batch(payload, "lz4", count=20_000)

@@ -882,8 +882,10 @@ def test_a_record_outside_a_control_batch_is_no_control_record_whatever_its_key(
 def test_objects_are_frozen_and_name_themselves() -> None:
     head = only(golden("two-records"))
     (first, _) = head.records()
-    assert repr(head) == "RecordBatch(position=0, size=85, magic=2, offsets=0..1)"
-    assert repr(first) == f"Record(offset=0, timestamp={TIMESTAMP}, key=b'k', value=b'value')"
+    assert repr(head) == ("RecordBatch(position=0, size=85, magic=2, offsets=0..1, producer_id=5)")
+    assert repr(first) == (
+        f"Record(offset=0, timestamp={TIMESTAMP}, key=b'k', value=b'value', headers=[('h', b'x')])"
+    )
     for frozen, name in ((head, "crc"), (first, "key")):
         with pytest.raises(AttributeError):
             setattr(frozen, name, 1)

@@ -76,7 +76,7 @@ __all__ = [
 def audit(
     source: Source | Sequence[Source] = (),
     *,
-    topics: Sequence[str] | None = None,
+    topics: str | Sequence[str] | None = None,
     level: Level = "full",
     threads: int | None = None,
     fail_on: Severity = "error",
@@ -87,20 +87,22 @@ def audit(
     split_bytes: int | None = None,
     storage_options: Mapping[str, str] | None = None,
     follow_links: bool = False,
+    must_exist: bool = True,
 ) -> AuditResult:
     """Audits a broker's log directory, a partition directory, segment files, or several of them.
 
-    Nothing is written. A path that cannot be read is a finding (`unreadable`), not an exception.
+    Nothing is written. A path that cannot be read is a finding (`unreadable`) beside those of the
+    others.
 
         >>> from ottla.audit import audit  # the same as ottla.audit
-        >>> result = audit("examples/data", topics=["orders"])
+        >>> result = audit("examples/data", topics="orders")
         >>> result.summary.partitions, result.exit_code
         (2, 0)
 
     Args:
         source: one or several paths, local or in object stores (``s3://bucket/logs``); also a
             directory of log directories.
-        topics: shell patterns (``orders-*``) of the topics to audit; all by default.
+        topics: a shell pattern (``orders-*``) of the topics to audit, or several; all by default.
         level: what to check.
         threads: files and ranges of files to scan in parallel; by default one per core that this
             process may use.
@@ -116,14 +118,16 @@ def audit(
             default 64 MiB with several threads. The result does not depend on it.
         storage_options: settings of object stores; see `ottla.storage.files_of`.
         follow_links: whether links below the sources may lead out of them; else they are findings.
+        must_exist: whether to raise where none of the paths is there; else each is a finding.
 
     Raises:
+        OSError: none of the paths is there to be read, such as ``FileNotFoundError``.
         ValueError: an argument is out of range.
         StorageError: a URI does not lead to a store.
         MissingDependencyError: a source is in an object store, and obstore is not installed.
         KeyboardInterrupt: on Ctrl-C, within moments.
     """
-    from ottla.audit.plan.plan import plan_audit
+    from ottla.audit.plan.plan import plan_audit, raise_if_none_is_there
 
     _check(level, fail_on, split_bytes, threads, max_mb_per_s)
     plan = plan_audit(
@@ -133,6 +137,8 @@ def audit(
         storage_options=storage_options,
         follow_links=follow_links,
     )
+    if must_exist:
+        raise_if_none_is_there(plan)
     return _run_by_threads(
         plan,
         split_bytes,

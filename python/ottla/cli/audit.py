@@ -235,6 +235,8 @@ def audit(
         "storage_options": storage_options,
         "follow_links": follow_links,
         "max_mb_per_s": max_mb_per_s,
+        # The report says which paths are not there, and the status is 3.
+        "must_exist": False,
     }
     if engine == "spark":
         if threads is not None:
@@ -266,6 +268,7 @@ class _AuditOptions(TypedDict):
     storage_options: dict[str, str]
     follow_links: bool
     max_mb_per_s: float | None
+    must_exist: bool
 
 
 def _audit_on_spark(master: str | None, paths: list[str], options: _AuditOptions) -> AuditResult:

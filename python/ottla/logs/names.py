@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ottla import _engine
 from ottla._engine import (
@@ -33,6 +33,9 @@ from ottla._engine import (
     lacks_offset,
 )
 from ottla.text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = [
     "BOOTSTRAP_CHECKPOINT",
@@ -64,6 +67,7 @@ __all__ = [
     "may_hold_batches",
     "parse_partition_name",
     "stray_name",
+    "topic_patterns",
 ]
 
 FileKind = Literal[
@@ -102,6 +106,15 @@ def display(name: bytes) -> str:
     ('orders-0', 'caf\\xe9\\x0a')
     """
     return visible(name.decode("utf-8", "backslashreplace"))
+
+
+def topic_patterns(topics: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Returns patterns of topics as they are given: one, several, or none for all.
+
+    >>> topic_patterns("orders"), topic_patterns(["a", "b-*"]), topic_patterns(None)
+    (('orders',), ('a', 'b-*'), ())
+    """
+    return (topics,) if isinstance(topics, str) else tuple(topics or ())
 
 
 def parse_partition_name(name: bytes) -> tuple[str, int, PartitionState] | None:

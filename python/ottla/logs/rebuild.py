@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ottla import _engine
 from ottla.logs.listing import take_inventory
-from ottla.logs.names import LEADER_EPOCHS, file_name
+from ottla.logs.names import LEADER_EPOCHS, file_name, topic_patterns
 from ottla.logs.near import near_names, near_paths
 from ottla.logs.output import check_output
 from ottla.logs.side_files import SideFileError, read_side_file
@@ -49,7 +49,7 @@ def rebuild_side_files(
     source: Source | Sequence[Source],
     directory: str | os.PathLike[str],
     *,
-    topics: Sequence[str] | None = None,
+    topics: str | Sequence[str] | None = None,
     index_interval_bytes: int = DEFAULT_INDEX_INTERVAL_BYTES,
     storage_options: Mapping[str, str] | None = None,
 ) -> tuple[RebuiltPartition, ...]:
@@ -69,7 +69,7 @@ def rebuild_side_files(
     Args:
         source: one or several paths; see `audit`.
         directory: a new or an empty one; it appears complete or not at all.
-        topics: shell patterns of the topics to build for; all by default.
+        topics: a shell pattern of the topics to build for, or several; all by default.
         index_interval_bytes: bytes of batches between two entries of an index, the topic's
             `index.interval.bytes`.
         storage_options: settings of object stores; see `audit`.
@@ -94,7 +94,7 @@ def rebuild_side_files(
     for unreadable in inventory.unreadable:
         missing = unreadable.reason + near_paths(unreadable.path)
         raise ValueError(f"{inventory.display(unreadable.path)}: {missing}")
-    patterns = tuple(topics or ())
+    patterns = topic_patterns(topics)
     _check_patterns(patterns, {p.topic for p in inventory.partitions if p.topic is not None})
     partitions = [
         p

@@ -58,6 +58,9 @@ from ottla.errors import MissingDependencyError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from numpy.typing import NDArray
+    from typing_extensions import Buffer
+
     from ottla.records.config import TopicConfig
     from ottla.records.new_record import NewRecord
 else:
@@ -129,10 +132,23 @@ BinaryColumn = Any
 int32 or int64 array of n + 1 positions into the uint8 array data and validity a bool array, False
 for null; or an Arrow array of type binary or large_binary; or ``None`` for a column of nulls."""
 
-columns = read_columns
+
+def columns(data: Buffer | NDArray[Any], *, views: bool = False) -> Columns:
+    """Reads a buffer as columns: the former name of `read_columns`.
+
+    >>> import ottla
+    >>> columns = ottla.read_columns(ottla.build_batch([ottla.NewRecord(b"k", b"value")]))
+    >>> columns.offset.tolist()
+    [0]
+    """
+    import warnings
+
+    message = "ottla.columns is deprecated, and called ottla.read_columns"
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return read_columns(data, views=views)
 
 
-def read(data: object, *, control: bool = False) -> Iterator[Record]:
+def read(data: Buffer | NDArray[Any], *, control: bool = False) -> Iterator[Record]:
     """Yields every record of a buffer of batches, in order, with checksums verified.
 
     Args:

@@ -182,6 +182,11 @@ impl ErrorCode {
         self as i16
     }
 
+    /// The error of a number.
+    pub fn from_code(code: i16) -> Option<Self> {
+        Self::ALL.iter().copied().find(|error| error.code() == code)
+    }
+
     /// Whether a client may send the request again.
     pub fn is_retriable(self) -> bool {
         self.retry() != Retry::Never

@@ -44,6 +44,36 @@ impl Metrics {
         }
     }
 
+    /// The counters by what each has, in the order of [`Metrics::named`].
+    pub fn of_counts(counts: [u64; 11]) -> Self {
+        let [
+            no_key_compacted_topic_records,
+            invalid_magic_number_records,
+            invalid_message_crc_records,
+            invalid_offset_or_sequence_records,
+            non_increasing_offset_records,
+            produce_message_conversions,
+            total_produce_requests,
+            failed_produce_requests,
+            bytes_in,
+            messages_in,
+            bytes_rejected,
+        ] = counts;
+        Self {
+            no_key_compacted_topic_records,
+            invalid_magic_number_records,
+            invalid_message_crc_records,
+            invalid_offset_or_sequence_records,
+            non_increasing_offset_records,
+            produce_message_conversions,
+            total_produce_requests,
+            failed_produce_requests,
+            bytes_in,
+            messages_in,
+            bytes_rejected,
+        }
+    }
+
     /// Every counter with Kafka's name for its meter.
     pub fn named(&self) -> [(&'static str, u64); 11] {
         [

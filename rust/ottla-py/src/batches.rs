@@ -3,10 +3,14 @@
 use crate::bytes::bytes_of;
 use crate::errors::to_python;
 use crate::records::{RecordIterator, iterate, whole_batch};
+use crate::shown::fields_html;
 use ottla_format::batch::{self, BatchInfo};
 use ottla_format::batches::Batches;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
 /// Reads the record batches of a buffer, as Kafka's consumer reads a fetch response.
@@ -56,7 +60,9 @@ impl BatchIterator {
         drop(state);
         match item {
             None => Ok(None),
-            Some(Ok(info)) => Ok(Some(RecordBatch { data: self.data.clone_ref(py), info })),
+            Some(Ok(info)) => {
+                Ok(Some(RecordBatch { data: self.data.clone_ref(py), origin: 0, info }))
+            }
             Some(Err(error)) => Err(to_python(py, &error)),
         }
     }
@@ -65,10 +71,26 @@ impl BatchIterator {
 /// One record batch: the fields of its header, under Kafka's names.
 ///
 /// For magic 0 and 1 a batch is one record or one compressed wrapper; fields that these formats lack
-/// are −1, ``False`` or ``None``.
+/// are −1, ``False`` or ``None``. Two are equal if their bytes are, wherever they stand.
+///
+/// Args:
+///     data: the bytes of one batch, any bytes-like object.
+///     position: where it stands in the data that it comes from.
+///
+/// Raises:
+///     CorruptRecordBatchError: the framing is damaged.
+///     ValueError: these are not the bytes of one batch.
+///
+/// >>> import ottla
+/// >>> data = ottla.build_batch([ottla.NewRecord(b"k", b"v")])
+/// >>> (batch,) = ottla.read_batches(data)
+/// >>> bytes(batch) == data, ottla.RecordBatch(data) == batch
+/// (True, True)
 #[pyclass(frozen, module = "ottla")]
 pub(crate) struct RecordBatch {
     data: Py<PyBytes>,
+    /// Where the data begins in that which positions count in.
+    origin: u64,
     info: BatchInfo,
 }
 
@@ -78,12 +100,67 @@ impl RecordBatch {
     }
 
     fn iterate(&self, py: Python<'_>) -> PyResult<RecordIterator> {
-        iterate(py, &self.info, self.data.bind(py), 0)
+        iterate(py, &self.info, self.data.bind(py), self.origin)
+    }
+
+    fn whole<'a>(&'a self, py: Python<'a>) -> Result<&'a [u8], ottla_format::error::Error> {
+        whole_batch(&self.info, self.data.as_bytes(py), self.origin)
     }
 }
 
 #[pymethods]
 impl RecordBatch {
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    const MATCH_ARGS: (&str, &str) = ("base_offset", "last_offset");
+
+    #[new]
+    #[pyo3(signature = (data, position=0))]
+    fn new(py: Python<'_>, data: &Bound<'_, PyAny>, position: u64) -> PyResult<Self> {
+        let data = bytes_of(data)?;
+        let bytes = data.as_bytes();
+        let first = Batches::new(bytes, 0).next().transpose();
+        let first = first.map_err(|error| to_python(py, &error))?;
+        match first {
+            Some(info) if info.size == bytes.len() as u64 => {
+                let info = BatchInfo { position, ..info };
+                Ok(Self { data: data.unbind(), origin: position, info })
+            }
+            first => {
+                let size =
+                    first.map_or_else(String::new, |info| format!(", of {} bytes", info.size));
+                let found = bytes.len();
+                Err(PyValueError::new_err(format!(
+                    "data has {found} bytes, expected those of one batch{size}; read_batches reads \
+                     any number"
+                )))
+            }
+        }
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let whole = self.whole(py).map_err(|error| self.error(py, error))?;
+        let data = self.data.bind(py);
+        let is_all = whole.len() == data.as_bytes().len();
+        Ok(if is_all { data.clone() } else { PyBytes::new(py, whole) })
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+        let equal = self.whole(py) == other.get().whole(py);
+        Ok(equal.into_pyobject(py)?.to_owned().into_any().unbind())
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.info.last_offset, self.info.size, self.info.crc).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, u64)> {
+        Ok((self.__bytes__(py)?, self.info.position))
+    }
+
     /// Where the batch begins, in bytes of the data.
     #[getter]
     fn position(&self) -> u64 {
@@ -220,9 +297,7 @@ impl RecordBatch {
     /// Raises:
     ///     CorruptRecordBatchError: they do not match, or the batch is too short for its header.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        whole_batch(&self.info, self.data.as_bytes(py), 0)
-            .and_then(batch::verify)
-            .map_err(|error| self.error(py, error))
+        self.whole(py).and_then(batch::verify).map_err(|error| self.error(py, error))
     }
 
     /// Returns an iterator over the records, parsed one by one as Kafka's consumer parses them. Inflates
@@ -236,11 +311,32 @@ impl RecordBatch {
         self.iterate(py)
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> String {
         let info = &self.info;
-        format!(
-            "RecordBatch(position={}, size={}, magic={}, offsets={}..{})",
+        let mut text = format!(
+            "RecordBatch(position={}, size={}, magic={}, offsets={}..{}",
             info.position, info.size, info.magic, info.base_offset, info.last_offset
-        )
+        );
+        let compression = self.compression(py);
+        // Writing to a string never fails.
+        if info.codec() != 0 {
+            let _ = write!(text, ", compression='{compression}'");
+        }
+        if info.producer_id >= 0 {
+            let _ = write!(text, ", producer_id={}", info.producer_id);
+        }
+        for (name, holds) in
+            [("is_transactional", info.is_transactional()), ("is_control", info.is_control())]
+        {
+            if holds {
+                let _ = write!(text, ", {name}=True");
+            }
+        }
+        text.push(')');
+        text
+    }
+
+    fn _repr_html_<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        fields_html(this.as_any())
     }
 }

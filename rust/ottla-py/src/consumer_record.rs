@@ -1,5 +1,6 @@
 //! A record as a consumer hands it to its user.
 
+use crate::shown::fields_html;
 use ottla_format::attributes::TimestampType;
 use ottla_format::fetched::FetchedRow;
 use pyo3::exceptions::PyValueError;
@@ -31,6 +32,10 @@ pub(crate) struct ConsumerRecord {
 
 #[pymethods]
 impl ConsumerRecord {
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    const MATCH_ARGS: (&str, &str, &str) = ("topic", "partition", "offset");
+
     #[new]
     #[pyo3(signature = (
         topic, partition, offset, timestamp_ms=-1, timestamp_type="create_time", key=None, value=None,
@@ -123,6 +128,10 @@ impl ConsumerRecord {
             fields.push(format!("{name}={}", field.repr()?));
         }
         Ok(format!("ConsumerRecord({})", fields.join(", ")))
+    }
+
+    fn _repr_html_<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        fields_html(this.as_any())
     }
 }
 

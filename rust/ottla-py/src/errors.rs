@@ -1,9 +1,10 @@
 //! Errors of the engine as the exceptions of `ottla.errors`.
 
 use ottla_format::error::{Error, Family};
+use ottla_format::error_code::ErrorCode;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyTuple, PyType};
 
 fn class<'py>(
     py: Python<'py>,
@@ -39,6 +40,25 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
                 error.kind.record_index(),
             ),
         ),
+        Err(error) => error,
+    }
+}
+
+/// The exception for a record set that a leader refuses.
+#[cold]
+pub(crate) fn refused(
+    py: Python<'_>,
+    message: &str,
+    error: ErrorCode,
+    record_errors: Bound<'_, PyTuple>,
+) -> PyErr {
+    static REFUSED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let (code, name) = (error.code(), error.name());
+    match class(py, &REFUSED, "RecordsRefusedError") {
+        Ok(class) => {
+            let said = format!("{name} ({code}): {message}");
+            PyErr::from_type(class.clone(), (said, code, name, record_errors.unbind()))
+        }
         Err(error) => error,
     }
 }

@@ -57,12 +57,14 @@ mod rows;
 mod scanners;
 mod segment;
 mod segment_table;
+mod shown;
 mod side_check;
 mod sidefiles;
 mod topic_settings;
 mod validate;
 mod validator;
 mod verdict;
+mod verdict_state;
 
 use pyo3::prelude::*;
 

@@ -3,7 +3,8 @@
 use ottla_log::producers::{Guard, ProducerEntry};
 use ottla_log::sidefiles::transaction_index::AbortedTransaction as Aborted;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Leave to begin a transaction on a partition (KIP-890): :meth:`Leader.begin_verification` returns
 /// it, :meth:`Leader.append` accepts it.
@@ -13,8 +14,8 @@ pub(crate) struct VerificationGuard {
 }
 
 /// A batch that a partition remembers of a producer.
-#[pyclass(frozen, eq, get_all, module = "ottla")]
-#[derive(Clone, PartialEq, Eq)]
+#[pyclass(frozen, eq, hash, get_all, module = "ottla")]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct RememberedBatch {
     /// Sequence of its first record.
     base_sequence: i32,
@@ -109,6 +110,13 @@ impl ProducerState {
         self.entry == other.entry
     }
 
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.entry.producer_id, self.entry.producer_epoch, self.entry.last_sequence())
+            .hash(&mut hasher);
+        hasher.finish()
+    }
+
     fn __repr__(&self) -> String {
         format!(
             "ProducerState(producer_id={}, producer_epoch={}, last_sequence={})",
@@ -125,8 +133,8 @@ impl ProducerState {
 /// >>> entry = ottla.AbortedTransaction(7, first_offset=0, last_offset=3, last_stable_offset=4)
 /// >>> len(entry.to_bytes())
 /// 34
-#[pyclass(frozen, eq, get_all, from_py_object, module = "ottla")]
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[pyclass(frozen, eq, hash, get_all, from_py_object, module = "ottla")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct AbortedTransaction {
     /// Whose it was.
     producer_id: i64,
@@ -164,6 +172,14 @@ impl AbortedTransaction {
     #[pyo3(signature = (producer_id, *, first_offset, last_offset, last_stable_offset))]
     fn new(producer_id: i64, first_offset: i64, last_offset: i64, last_stable_offset: i64) -> Self {
         Self { producer_id, first_offset, last_offset, last_stable_offset }
+    }
+
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((i64,), Bound<'py, PyDict>)> {
+        let named = PyDict::new(py);
+        named.set_item("first_offset", self.first_offset)?;
+        named.set_item("last_offset", self.last_offset)?;
+        named.set_item("last_stable_offset", self.last_stable_offset)?;
+        Ok(((self.producer_id,), named))
     }
 
     /// The entry of a ``.txnindex`` file.

@@ -3,14 +3,17 @@
 use crate::calls::attached;
 use crate::check::with_checker;
 use crate::errors::to_python;
+use crate::shown::{bytes_shown, fields_html};
 use ottla_audit::rows::columns::{RECORD_COLUMNS, RecordPart};
 use ottla_format::batch::{self, BatchInfo, Payload, RecordCursor};
 use ottla_format::check::Level;
 use ottla_format::control_record::ControlRecord;
 use ottla_format::error::{Error, ErrorKind};
 use ottla_format::limits::Limits;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -165,7 +168,18 @@ impl RecordIterator {
     }
 }
 
-/// One record, as a consumer receives it.
+/// One record, as a consumer receives it. Two are equal if all of their fields are.
+///
+/// Args:
+///     offset, timestamp, key, value, sequence: see below.
+///     headers: pairs of key and value; a key may be ``str`` or bytes.
+///     is_control: whether it is of a control batch, which its key and value describe then.
+///
+/// >>> import ottla
+/// >>> match ottla.Record(7, 1_500_000_000_000, b"k", None):
+/// ...     case ottla.Record(offset, _, key, None):
+/// ...         print(offset, key, "was deleted")
+/// 7 b'k' was deleted
 #[pyclass(frozen, module = "ottla")]
 pub(crate) struct Record {
     offset: i64,
@@ -181,6 +195,11 @@ impl Record {
     /// Offset in the log.
     pub(crate) fn at(&self) -> i64 {
         self.offset
+    }
+
+    /// Key or value, borrowed.
+    fn part<'a>(py: Python<'a>, part: Option<&'a Py<PyBytes>>) -> Option<&'a [u8]> {
+        part.map(|part| part.as_bytes(py))
     }
 
     /// Returns the record as a row of the table of records.
@@ -206,8 +225,76 @@ impl Record {
     }
 }
 
+/// Key and value of a header, as a caller gives them.
+type HeaderPair<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyBytes>>);
+
 #[pymethods]
 impl Record {
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    const MATCH_ARGS: (&str, &str, &str, &str) = ("offset", "timestamp", "key", "value");
+
+    #[new]
+    #[pyo3(signature = (
+        offset, timestamp=-1, key=None, value=None, headers=None, sequence=-1, is_control=false
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "one per field")]
+    fn new(
+        py: Python<'_>,
+        offset: i64,
+        timestamp: i64,
+        key: Option<Py<PyBytes>>,
+        value: Option<Py<PyBytes>>,
+        headers: Option<Vec<HeaderPair<'_>>>,
+        sequence: i32,
+        is_control: bool,
+    ) -> PyResult<Self> {
+        let (read_key, read_value) = (Self::part(py, key.as_ref()), Self::part(py, value.as_ref()));
+        let control = is_control.then(|| ControlRecord::read(0, read_key, read_value).ok());
+        let pairs = headers.unwrap_or_default().into_iter();
+        let pairs = pairs.map(|(key, value)| (header_key(&key)?, value).into_pyobject(py));
+        let pairs = pairs.collect::<PyResult<Vec<_>>>()?;
+        let raw_headers =
+            if pairs.is_empty() { None } else { Some(PyList::new(py, pairs)?.unbind()) };
+        let control = control.flatten();
+        Ok(Self { offset, timestamp, key, value, raw_headers, sequence, control })
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+        let other = other.get();
+        let numbers = |record: &Self| (record.offset, record.timestamp, record.sequence);
+        let equal = numbers(self) == numbers(other)
+            && self.control == other.control
+            && Self::part(py, self.key.as_ref()) == Self::part(py, other.key.as_ref())
+            && Self::part(py, self.value.as_ref()) == Self::part(py, other.value.as_ref())
+            && self.raw_headers(py).eq(other.raw_headers(py))?;
+        Ok(equal.into_pyobject(py)?.to_owned().into_any().unbind())
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.offset, self.timestamp, self.sequence).hash(&mut hasher);
+        (Self::part(py, self.key.as_ref()), Self::part(py, self.value.as_ref())).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __reduce__<'py>(
+        this: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, record) = (this.py(), this.get());
+        let fields = (
+            record.offset,
+            record.timestamp,
+            record.key(py),
+            record.value(py),
+            record.raw_headers(py),
+            record.sequence,
+            record.control.is_some(),
+        );
+        Ok((this.get_type().into_any(), fields.into_pyobject(py)?))
+    }
+
     /// Offset in the log.
     #[getter]
     fn offset(&self) -> i64 {
@@ -281,11 +368,30 @@ impl Record {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let part = |part: &Option<Py<PyBytes>>| -> PyResult<String> {
-            part.as_ref().map_or(Ok("None".into()), |part| Ok(part.bind(py).repr()?.to_string()))
-        };
-        let (key, value) = (part(&self.key)?, part(&self.value)?);
         let (offset, timestamp) = (self.offset, self.timestamp);
-        Ok(format!("Record(offset={offset}, timestamp={timestamp}, key={key}, value={value})"))
+        let (key, value) =
+            (bytes_shown(py, self.key.as_ref())?, bytes_shown(py, self.value.as_ref())?);
+        let headers = match &self.raw_headers {
+            None => String::new(),
+            Some(_) => format!(", headers={}", self.headers(py)?.repr()?),
+        };
+        let control = self.control().map(|name| format!(", control='{name}'")).unwrap_or_default();
+        let parts = format!("key={key}, value={value}{headers}{control}");
+        Ok(format!("Record(offset={offset}, timestamp={timestamp}, {parts})"))
     }
+
+    fn _repr_html_<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        fields_html(this.as_any())
+    }
+}
+
+/// The bytes of a header's key, which a caller may give as text.
+fn header_key<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    if let Ok(text) = key.cast::<PyString>() {
+        return Ok(PyBytes::new(key.py(), text.to_str()?.as_bytes()));
+    }
+    key.cast::<PyBytes>().cloned().map_err(|_| {
+        let found = key.get_type();
+        PyTypeError::new_err(format!("the key of a header is {found}, expected str or bytes"))
+    })
 }

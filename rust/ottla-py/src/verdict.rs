@@ -1,11 +1,17 @@
 //! `Verdict`: a leader's decision on a record set.
 
+use crate::errors::refused;
+use crate::shown::fields_html;
+use crate::verdict_state::{Said, VerdictState};
 use ottla_format::error_code::ErrorCode;
 use ottla_format::header::RECORD_BATCH_OVERHEAD;
 use ottla_leader::{Metrics, Patch, Refusal, Stored};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView, PySlice, PyTuple};
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// From here on joining parts is faster than copying into bytes that are zeroed first.
 const JOINED_BYTES: usize = 32 << 10;
@@ -34,13 +40,41 @@ struct Appended {
     is_duplicate: bool,
 }
 
+/// Why nothing is appended.
+enum Refused {
+    Judged(Box<Refusal>),
+    /// As it was pickled.
+    Said(Box<Said>),
+}
+
+impl Refused {
+    fn error(&self) -> ErrorCode {
+        match self {
+            Self::Judged(refusal) => refusal.error,
+            Self::Said(said) => said.error,
+        }
+    }
+
+    fn said(&self) -> Cow<'_, Said> {
+        match self {
+            Self::Judged(refusal) => Cow::Owned(Said::of(refusal)),
+            Self::Said(said) => Cow::Borrowed(said),
+        }
+    }
+}
+
 /// A leader's decision on the record set of one partition.
 ///
 /// Where the set is refused, ``error`` is Kafka's error code, ``error_message`` says what was found
 /// and expected, and ``record_errors`` names the records to blame, ascending; nothing is appended.
+/// A verdict is true where the set is accepted.
+///
+/// >>> import ottla
+/// >>> bool(ottla.validate(ottla.build_batch([ottla.NewRecord(value=b"a")]), now_ms=0))
+/// True
 #[pyclass(frozen, module = "ottla")]
 pub(crate) struct Verdict {
-    outcome: Result<Appended, Box<Refusal>>,
+    outcome: Result<Appended, Refused>,
     log_start_offset: i64,
     set_bytes: usize,
     data: Py<PyBytes>,
@@ -74,7 +108,7 @@ impl Verdict {
             is_duplicate: accepted.is_duplicate,
         });
         Self {
-            outcome,
+            outcome: outcome.map_err(Refused::Judged),
             log_start_offset,
             set_bytes,
             data: data.unbind(),
@@ -88,7 +122,7 @@ impl Verdict {
     }
 
     fn code(&self) -> ErrorCode {
-        self.outcome.as_ref().map_or_else(|refusal| refusal.error, |_| ErrorCode::None)
+        self.outcome.as_ref().map_or_else(Refused::error, |_| ErrorCode::None)
     }
 
     /// The received bytes up to `end` with another header, copied.
@@ -151,20 +185,29 @@ impl Verdict {
     /// What was found, what was expected and at which records; ``None`` where the set is accepted.
     #[getter]
     fn error_message(&self) -> Option<String> {
-        self.outcome.as_ref().err().map(|refusal| refusal.message())
+        self.outcome.as_ref().err().map(|refused| match refused {
+            Refused::Judged(refusal) => refusal.message(),
+            Refused::Said(said) => said.message.clone(),
+        })
     }
 
     /// The records to blame, ascending.
     #[getter]
     fn record_errors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let refusal = self.outcome.as_ref().err();
-        RecordError::tuple(py, refusal.map_or(&[], |refusal| &refusal.record_errors))
+        match self.outcome.as_ref().err() {
+            None => Ok(PyTuple::empty(py)),
+            Some(Refused::Judged(refusal)) => RecordError::tuple(py, &refusal.record_errors),
+            Some(Refused::Said(said)) => PyTuple::new(py, said.record_errors.iter().cloned()),
+        }
     }
 
     /// Whether Kafka fails every partition of the request with this error.
     #[getter]
     fn is_request_wide(&self) -> bool {
-        self.outcome.as_ref().is_err_and(|refusal| refusal.is_request_wide)
+        self.outcome.as_ref().is_err_and(|refused| match refused {
+            Refused::Judged(refusal) => refusal.is_request_wide,
+            Refused::Said(said) => said.is_request_wide,
+        })
     }
 
     /// Offset of the first record; −1 where nothing is appended.
@@ -280,33 +323,129 @@ impl Verdict {
     #[getter]
     fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let named = PyDict::new(py);
-        let metrics = match &self.outcome {
-            Ok(appended) => {
-                Metrics::accepted(self.set_bytes, appended.message_count, appended.converted)
-            }
-            Err(refusal) => refusal.metrics,
-        };
-        for (name, count) in metrics.named() {
+        for (name, count) in self.counted().named() {
             named.set_item(name, count)?;
         }
         Ok(named)
     }
 
+    /// Returns where the set is accepted, and raises where it is not.
+    ///
+    /// Raises:
+    ///     RecordsRefusedError: with the error, its message and the records to blame.
+    ///
+    /// >>> import ottla
+    /// >>> verdict = ottla.validate(b"", now_ms=0)
+    /// >>> verdict.raise_for_error()  # doctest: +ELLIPSIS
+    /// Traceback (most recent call last):
+    /// ottla.errors.RecordsRefusedError: INVALID_RECORD (87): no whole record batch, expected one
+    fn raise_for_error(&self, py: Python<'_>) -> PyResult<()> {
+        match self.error_message() {
+            None => Ok(()),
+            Some(message) => Err(refused(py, &message, self.code(), self.record_errors(py)?)),
+        }
+    }
+
+    fn __bool__(&self) -> bool {
+        self.accepted()
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+        let equal = self.state(py)?.is_equal(&other.get().state(py)?);
+        Ok(equal.into_pyobject(py)?.to_owned().into_any().unbind())
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.error(), self.base_offset(), self.last_offset(), self.set_bytes).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __reduce__<'py>(
+        this: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (VerdictState<'py>,))> {
+        let restore = this.get_type().getattr("_restore")?;
+        Ok((restore, (this.get().state(this.py())?,)))
+    }
+
+    #[staticmethod]
+    fn _restore(state: VerdictState<'_>) -> Self {
+        let VerdictState { set_bytes, log_start_offset, stored, appended, said } = state;
+        let ([base_offset, last_offset, max_timestamp, of_max, append_time], counts, flags) =
+            appended;
+        let accepted = Appended {
+            stored: StoredBytes::AsReceived(stored.as_bytes().len()),
+            base_offset,
+            last_offset,
+            max_timestamp_ms: max_timestamp,
+            offset_of_max_timestamp: of_max,
+            log_append_time_ms: append_time,
+            message_count: counts.0,
+            converted: counts.1,
+            is_rebuilt: flags.0,
+            is_duplicate: flags.1,
+        };
+        Self {
+            outcome: said.map_or(Ok(accepted), |said| Err(Refused::Said(Box::new(said)))),
+            log_start_offset,
+            set_bytes,
+            data: stored.unbind(),
+            stored: PyOnceLock::new(),
+        }
+    }
+
     fn __repr__(&self) -> String {
-        match &self.outcome {
-            Ok(accepted) => format!(
-                "<Verdict accepted, offsets {} to {}>",
-                accepted.base_offset, accepted.last_offset
-            ),
-            Err(refusal) => {
-                format!("<Verdict {} ({}): {}>", self.error_name(), self.error(), refusal.message())
+        match self.error_message() {
+            None => {
+                let (first, last) = (self.base_offset(), self.last_offset());
+                format!("<Verdict accepted, offsets {first} to {last}>")
+            }
+            Some(message) => {
+                format!("<Verdict {} ({}): {message}>", self.error_name(), self.error())
             }
         }
+    }
+
+    fn _repr_html_<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        fields_html(this.as_any())
+    }
+}
+
+impl Verdict {
+    fn counted(&self) -> Metrics {
+        match &self.outcome {
+            Ok(appended) => {
+                Metrics::accepted(self.set_bytes, appended.message_count, appended.converted)
+            }
+            Err(Refused::Judged(refusal)) => refusal.metrics,
+            Err(Refused::Said(said)) => said.metrics,
+        }
+    }
+
+    /// Everything that a verdict says.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<VerdictState<'py>> {
+        let appended = self.outcome.as_ref().ok();
+        let numbers = [
+            self.base_offset(),
+            self.last_offset(),
+            self.max_timestamp_ms(),
+            self.offset_of_max_timestamp(),
+            self.log_append_time_ms(),
+        ];
+        let counts = appended.map_or((0, 0), |all| (all.message_count, all.converted));
+        Ok(VerdictState {
+            set_bytes: self.set_bytes,
+            log_start_offset: self.log_start_offset,
+            stored: self.stored(py)?.as_unbound().clone_ref(py).into_bound(py),
+            appended: (numbers, counts, (self.is_rebuilt(), self.is_duplicate())),
+            said: self.outcome.as_ref().err().map(|refused| refused.said().into_owned()),
+        })
     }
 }
 
 /// A record to blame.
-#[pyclass(frozen, eq, hash, module = "ottla")]
+#[pyclass(frozen, eq, hash, from_py_object, module = "ottla")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct RecordError {
     /// Its position in the batch, from 0.
@@ -323,16 +462,30 @@ impl RecordError {
         py: Python<'py>,
         errors: &[ottla_leader::RecordError],
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let errors = errors.iter().map(|error| {
-            let (batch_index, message) = (error.batch_index, error.message());
-            Py::new(py, Self { batch_index, message, error: error.error })
-        });
-        PyTuple::new(py, errors.collect::<PyResult<Vec<_>>>()?)
+        PyTuple::new(py, errors.iter().map(Self::of))
+    }
+
+    pub(crate) fn of(error: &ottla_leader::RecordError) -> Self {
+        Self { batch_index: error.batch_index, message: error.message(), error: error.error }
     }
 }
 
 #[pymethods]
 impl RecordError {
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    const MATCH_ARGS: (&str, &str, &str) = ("batch_index", "message", "error");
+
+    #[new]
+    fn new(batch_index: u32, message: String, error: i16) -> PyResult<Self> {
+        Ok(Self { batch_index, message, error: error_of(error)? })
+    }
+
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (u32, String, i16)) {
+        let Self { batch_index, message, error } = this.get();
+        (this.get_type().into_any(), (*batch_index, message.clone(), error.code()))
+    }
+
     /// Kafka's error code of this record.
     #[getter]
     fn error(&self) -> i16 {
@@ -350,4 +503,11 @@ impl RecordError {
         let error = error.code();
         format!("RecordError(batch_index={batch_index}, message={message:?}, error={error})")
     }
+}
+
+/// The error of a code.
+pub(crate) fn error_of(code: i16) -> PyResult<ErrorCode> {
+    let unknown =
+        || PyValueError::new_err(format!("error is {code}, which no error of Kafka's has"));
+    ErrorCode::from_code(code).ok_or_else(unknown)
 }

@@ -351,7 +351,7 @@ def test_a_missing_segment_was_written_between_its_neighbours(tmp_path: Path) ->
 
 
 def test_something_that_was_not_read_is_an_event_without_a_time(tmp_path: Path) -> None:
-    event = only_event(tmp_path / "nowhere")
+    event = only_event(tmp_path)
     assert (event["verdict"], event["first_timestamp"]) == ("INCOMPLETE", None)
 
 

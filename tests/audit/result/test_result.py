@@ -1,6 +1,7 @@
 """What an audit gives back, in memory and on disk."""
 
 import json
+import pickle
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,9 +76,62 @@ def test_only_findings_as_grave_as_asked_for_are_raised(demo: Path) -> None:
         ottla.audit(demo, fail_on="warning").raise_for_findings()
 
 
-def test_what_was_not_read_is_raised(tmp_path: Path) -> None:
+def test_what_was_not_read_is_raised(log_directory: Path) -> None:
     with pytest.raises(ottla.FindingsError, match="no such file or directory"):
-        ottla.audit(tmp_path / "nowhere").raise_for_findings()
+        ottla.audit([log_directory / "orders-0", log_directory / "nowhere"]).raise_for_findings()
+
+
+def test_a_path_that_is_not_there_is_raised_with_what_is_near(log_directory: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"did you mean .*orders-0") as raised:
+        ottla.audit(log_directory / "order-0")
+    assert raised.value.filename == str(log_directory / "order-0")
+    with pytest.raises(FileNotFoundError):
+        ottla.audit([log_directory / "nowhere", log_directory / "either"])
+
+
+def test_a_path_that_is_not_there_is_a_finding_where_that_is_asked_for(tmp_path: Path) -> None:
+    result = ottla.audit(tmp_path / "nowhere", must_exist=False)
+    assert [row["name"] for row in result.findings] == ["unreadable"]
+    assert result.exit_code == 3
+
+
+def test_a_directory_without_logs_is_there_and_a_finding(tmp_path: Path) -> None:
+    assert ottla.audit(tmp_path).exit_code == 3
+
+
+def test_a_topic_is_audited_by_its_name_alone(demo: Path) -> None:
+    by_name, by_list = ottla.audit(demo, topics="orders"), ottla.audit(demo, topics=["orders"])
+    assert {row["topic"] for row in by_name.files} == {"orders"}
+    assert by_name.files == by_list.files
+    with pytest.raises(ValueError, match="topics is empty"):
+        ottla.audit(demo, topics="")
+
+
+def test_a_pickled_result_is_equal_and_still_reads_the_files(demo: Path) -> None:
+    result = ottla.audit(demo)
+    back = pickle.loads(pickle.dumps(result))  # noqa: S301 - our own
+    for name in TABLES:
+        table: ottla.Table = getattr(back, name)
+        assert table == getattr(result, name), name
+        assert hash(table) == hash(getattr(result, name))
+    assert len(back.records) == result.summary.records
+    ignored = back.select(ignore=["open-transaction"])
+    assert ignored.findings == result.select(ignore=["open-transaction"]).findings
+    assert len(back.split_records()[0]) == result.summary.records
+
+
+def test_tables_differ_in_their_rows_and_names(result: ottla.AuditResult, demo: Path) -> None:
+    other = ottla.audit(demo)
+    assert other.findings != result.findings
+    assert other.groups != other.transactional_ids
+    assert other.findings != [*other.findings]
+
+
+def test_a_notebook_shows_what_happened(result: ottla.AuditResult) -> None:
+    page = result._repr_html_()
+    assert page.startswith("<p>&lt;AuditResult DAMAGED: 1 error and 0 warnings")
+    assert "<caption>events: 1 row</caption>" in page
+    assert "<caption>records: the first 20 rows</caption>" in result.records._repr_html_()
 
 
 def test_the_json_form_is_one_object_with_the_tables(result: ottla.AuditResult) -> None:

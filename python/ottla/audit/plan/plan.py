@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from ottla.audit.plan.copies import find_copies
 from ottla.logs.listing import take_inventory
-from ottla.logs.names import CONSUMER_OFFSETS
+from ottla.logs.names import CONSUMER_OFFSETS, display, topic_patterns
+from ottla.logs.near import near_paths
 from ottla.storage import HeldFiles, files_within
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class Plan:
 def plan_audit(
     source: Source | Sequence[Source] = (),
     *,
-    topics: Sequence[str] | None = None,
+    topics: str | Sequence[str] | None = None,
     replicas: Mapping[str, Source | Sequence[Source]] | None = None,
     storage_options: Mapping[str, str] | None = None,
     follow_links: bool = False,
@@ -154,7 +155,33 @@ def plan_audit(
     everything = [*sources, *(path for _, path in named)]
     files = files_within(everything, storage_options, follow_links=follow_links)
     inventory = take_inventory(sources, named, files=files)
-    return make_plan(inventory, tuple(topics or ()))
+    return make_plan(inventory, topic_patterns(topics))
+
+
+def raise_if_none_is_there(plan: Plan) -> None:
+    """Raises for the first source if none of them is there to be read.
+
+    Raises:
+        OSError: as from a file that is opened, with what is near by that name.
+    """
+    inventory = plan.inventory
+    if inventory.partitions or inventory.log_directories:
+        return
+    faults: list[OSError] = []
+    for path in (unreadable.path for unreadable in inventory.unreadable):
+        try:
+            inventory.files.under(path).stat(path)
+        except OSError as error:
+            faults.append(_with_near_names(error, path))
+    if faults and len(faults) == len(inventory.unreadable):
+        raise faults[0]
+
+
+def _with_near_names(error: OSError, path: bytes) -> OSError:
+    if error.errno is None or error.strerror is None:
+        return error
+    said = f"{error.strerror}{near_paths(path)}"
+    return type(error)(error.errno, said, display(path))
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +131,11 @@ class AuditResult:
         place = count(self.summary.partitions, "partition")
         return f"<AuditResult {self.summary.verdict}: {told} in {place}>"
 
+    def _repr_html_(self) -> str:
+        from ottla.notebook import text_html
+
+        return text_html(repr(self)) + self.events._repr_html_()
+
     @property
     def exit_code(self) -> int:
         """Exit status of `ottla audit`: 0 sound, 1 warnings, 2 errors, 3 not read."""
@@ -199,12 +205,8 @@ class AuditResult:
             >>> len(valid), len(quarantine)
             (172, 0)
         """
-
-        def chunks(half: int) -> Iterator[Sequence[Row]]:
-            for _, place, prefix, findings in self._segment_files():
-                yield from split_file(place, prefix, findings)[half]
-
-        return Table("records", lambda: chunks(0)), Table("quarantine", lambda: chunks(1))
+        halves = (partial(_half_of_files, self._segment_files, half) for half in (0, 1))
+        return Table("records", next(halves)), Table("quarantine", next(halves))
 
     def sql(self, query: str) -> Any:
         """Runs a DuckDB query over the tables, each under its own name.
@@ -288,7 +290,7 @@ def make_result(
     files += sum(len(directory.files) for directory in plan.log_directories)
     return AuditResult(
         summary=_summary(plan, outcome, counting, events),
-        files=Table.of_iterator("files", lambda: _file_rows(plan, outcome), files),
+        files=Table.of_iterator("files", partial(_file_rows, plan, outcome), files),
         batches=_segment_table("batches", batch_chunks, plan, outcome),
         records=_segment_table("records", record_chunks, plan, outcome),
         events=Table.of_rows("events", [event_values(event) for event in events]),
@@ -304,17 +306,21 @@ def make_result(
         fail_on=fail_on,
         elapsed_s=outcome.elapsed_s,
         started_ms=outcome.started_ms,
-        _segment_files=lambda: split_work(plan, outcome),
+        _segment_files=partial(split_work, plan, outcome),
         sources=tuple(path for path, _ in plan.inventory.sources),
         finding_places=tuple(
             _place_of(finding, placed, plan.inventory) for finding, placed in displayed
         ),
         paths=tuple(sorted(display(source) for source, _ in plan.inventory.sources)),
-        _select=lambda selection: make_result(
-            plan, outcome, level=level, fail_on=fail_on, selection=selection
-        ),
+        _select=partial(_selected, plan, outcome, level, fail_on),
         _selection=selection,
     )
+
+
+def _selected(
+    plan: Plan, outcome: Outcome, level: str, fail_on: Severity, selection: Selection
+) -> AuditResult:
+    return make_result(plan, outcome, level=level, fail_on=fail_on, selection=selection)
 
 
 def _summary(
@@ -459,7 +465,7 @@ def _engine_table(name: str, plan: Plan, outcome: Outcome) -> Table:
                 blamed[number] = _blamed(row, plan.inventory.files)
     return Table.of_iterator(
         name,
-        lambda: _engine_rows(name, outcome, plan.inventory.display, blamed),
+        partial(_engine_rows, name, outcome, plan.inventory.display, blamed),
         len(outcome.tables[name]),
     )
 
@@ -510,6 +516,13 @@ def split_work(
             yield scanned.size, read_from, (file, *place), condemning.get(path, [])
 
 
+def _half_of_files(
+    files: Callable[[], Iterator[tuple[int, Place, Row, list[PlacedFinding]]]], half: int
+) -> Iterator[Sequence[Row]]:
+    for _, place, prefix, findings in files():
+        yield from split_file(place, prefix, findings)[half]
+
+
 def _segment_table(
     name: str,
     read: Callable[[Place], Iterator[list[Row]]],
@@ -517,22 +530,34 @@ def _segment_table(
     outcome: Outcome,
 ) -> Table:
     """Returns a table that reads the files in chunks when it is read."""
+    return Table.of_segments(
+        name,
+        partial(_chunks_of_files, read, plan, outcome),
+        partial(_batches_of_files, name, plan, outcome),
+    )
 
-    def files() -> Iterator[tuple[Place, tuple[str, str | None, int | None]]]:
-        for index, log in enumerate(plan.logs):
-            partition = log.partition
-            place = (partition.topic, partition.partition) if partition else (None, None)
-            for path, scanned in outcome.files.of_log(index).items():
-                read_from = plan.inventory.files.place(path, scanned.size)
-                yield read_from, (plan.inventory.display(path), *place)
 
-    def chunks() -> Iterator[Sequence[Row]]:
-        for read_from, place in files():
-            for rows in read(read_from):
-                yield [(*place, *row) for row in rows]
+def _files_of(
+    plan: Plan, outcome: Outcome
+) -> Iterator[tuple[Place, tuple[str, str | None, int | None]]]:
+    for index, log in enumerate(plan.logs):
+        partition = log.partition
+        place = (partition.topic, partition.partition) if partition else (None, None)
+        for path, scanned in outcome.files.of_log(index).items():
+            read_from = plan.inventory.files.place(path, scanned.size)
+            yield read_from, (plan.inventory.display(path), *place)
 
-    def batches(columns: Sequence[str] | None) -> Iterator[TableBatch]:
-        for read_from, place in files():
-            yield from segment_table(read_from, name, columns=columns, prefix=place)
 
-    return Table.of_segments(name, chunks, batches)
+def _chunks_of_files(
+    read: Callable[[Place], Iterator[list[Row]]], plan: Plan, outcome: Outcome
+) -> Iterator[Sequence[Row]]:
+    for read_from, place in _files_of(plan, outcome):
+        for rows in read(read_from):
+            yield [(*place, *row) for row in rows]
+
+
+def _batches_of_files(
+    name: str, plan: Plan, outcome: Outcome, columns: Sequence[str] | None
+) -> Iterator[TableBatch]:
+    for read_from, place in _files_of(plan, outcome):
+        yield from segment_table(read_from, name, columns=columns, prefix=place)

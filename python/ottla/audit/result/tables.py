@@ -7,7 +7,8 @@ requires none of them. `batches` and `records` hold no rows: they read the files
 from __future__ import annotations
 
 import base64
-from itertools import islice
+from functools import partial
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
@@ -58,7 +59,7 @@ class Table:
     @classmethod
     def of_rows(cls, name: str, rows: Sequence[Row]) -> Table:
         """Returns a table of rows in memory."""
-        return cls(name, lambda: _cut(rows), len(rows))
+        return cls(name, partial(_cut, rows), len(rows))
 
     @classmethod
     def of_segments(
@@ -77,13 +78,7 @@ class Table:
     @classmethod
     def of_iterator(cls, name: str, rows: Callable[[], Iterator[Row]], count: int) -> Table:
         """Returns a table of `count` rows that are generated while it is read."""
-
-        def chunks() -> Iterator[Sequence[Row]]:
-            left = rows()
-            while chunk := tuple(islice(left, CHUNK_ROWS)):
-                yield chunk
-
-        return cls(name, chunks, count)
+        return cls(name, partial(_cut_as_made, rows), count)
 
     def __len__(self) -> int:
         """Number of rows. For `batches` and `records`, the files are read once to count them."""
@@ -99,6 +94,25 @@ class Table:
         names = [column.name for column in self.columns]
         for row in self.rows():
             yield dict(zip(names, row, strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        if self.name != other.name:
+            return False
+        missing = object()
+        pairs = zip_longest(self.rows(), other.rows(), fillvalue=missing)
+        return all(ours == theirs for ours, theirs in pairs)
+
+    def __hash__(self) -> int:
+        # The rows may be those of files: they are not read for it.
+        return hash(self.name)
+
+    def _repr_html_(self) -> str:
+        from ottla.notebook import MAX_ROWS, rows_html
+
+        names = [column.name for column in self.columns]
+        return rows_html(self.name, names, list(islice(self.rows(), MAX_ROWS)), self._length)
 
     def __repr__(self) -> str:
         rows = "" if self._length is None else f"{count(self._length, 'row')} of "
@@ -209,6 +223,12 @@ def json_line(columns: Sequence[Column], row: Row) -> str:
     """Returns a row as one JSON object on one line."""
     pairs = zip(columns, row, strict=True)
     return json_text({column.name: jsonable(value) for column, value in pairs})
+
+
+def _cut_as_made(rows: Callable[[], Iterator[Row]]) -> Iterator[Sequence[Row]]:
+    left = rows()
+    while chunk := tuple(islice(left, CHUNK_ROWS)):
+        yield chunk
 
 
 def _cut(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.audit.pipeline import check_arguments, run_audit
-from ottla.audit.plan.plan import holding, plan_audit
+from ottla.audit.plan.plan import holding, plan_audit, raise_if_none_is_there
 from ottla.audit.run.pace import check_rate
 from ottla.spark.audit.result import SparkAuditResult
 from ottla.spark.audit.runner import ClusterRunner
@@ -27,7 +27,7 @@ def audit(
     spark: SparkSession,
     uri: Source | Sequence[Source],
     *,
-    topics: Sequence[str] | None = None,
+    topics: str | Sequence[str] | None = None,
     level: Level = "full",
     split_bytes: int | None = None,
     replicas: Mapping[str, Source | Sequence[Source]] | None = None,
@@ -36,12 +36,13 @@ def audit(
     storage_options: Mapping[str, str] | None = None,
     follow_links: bool = False,
     max_mb_per_s: float | None = None,
+    must_exist: bool = True,
 ) -> SparkAuditResult:
     """Audits log directories, partitions or segments that driver and executors can read.
 
     When this function returns, everything has been scanned once. The tables of the result are data
     frames of the findings; only `batches` and `records` read the files, when they are used. A path
-    that cannot be read is a finding (`unreadable`), not a failed job.
+    that cannot be read is a finding (`unreadable`), not a failed job, as long as there is another.
 
         >>> import ottla.spark  # doctest: +SKIP
         >>> result = ottla.spark.audit(ottla.spark.session(), "examples/data")  # doctest: +SKIP
@@ -50,7 +51,7 @@ def audit(
     Args:
         spark: a session, classic or Spark Connect; see `ottla.spark.session`.
         uri: one or several paths; see `ottla.audit`.
-        topics: shell patterns of the topics to audit; all by default.
+        topics: a shell pattern of the topics to audit, or several; all by default.
         level: what to check; see `ottla.audit`.
         split_bytes: size of the ranges into which larger files are split, at least 65,536; by
             default 1 GiB, or less if there is little work for each core. The result does not depend
@@ -62,9 +63,11 @@ def audit(
         follow_links: whether links may lead out of the given paths; see `ottla.audit`.
         max_mb_per_s: limit on the scan, over all tasks, in 10⁶ bytes per second. Each task has the
             share of a core; on Spark Connect, which does not report their number, that of a task.
+        must_exist: whether to raise where none of the paths is there; see `ottla.audit`.
 
     Raises:
         ValueError: an argument is out of range.
+        OSError: none of the paths is there to be read.
         SparkError: a job failed; the message says why and what to do.
     """
     check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
@@ -76,6 +79,8 @@ def audit(
         storage_options=storage_options,
         follow_links=follow_links,
     )
+    if must_exist:
+        raise_if_none_is_there(plan)
     bin_bytes = BIN_SIZE.bytes_for(spark, plan.byte_count)
     with holding(plan.split(split_bytes or bin_bytes)) as held:
         runner = ClusterRunner(

@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from ottla.audit.result.columns import SEGMENT_TABLES
+from ottla.logs.names import topic_patterns
 from ottla.spark.source.bounds import Bounds
 from ottla.spark.source.options import request_for
 from ottla.spark.source.pieces import task_pieces
@@ -34,7 +35,7 @@ def read(
     table: Literal["records", "batches"] = "records",
     *,
     columns: Sequence[str] | None = None,
-    topics: Sequence[str] | None = None,
+    topics: str | Sequence[str] | None = None,
     isolation: Isolation = "read_uncommitted",
     on_damage: OnDamage = "fail",
     from_offset: int | None = None,
@@ -58,7 +59,7 @@ def read(
         uri: one or several paths; see `ottla.audit`.
         table: ``records`` or ``batches``, with the columns of `docs/tables.md`.
         columns: the columns to read and compute, at least one, in this order; all by default.
-        topics: shell patterns of the topics to read, at least one; all by default.
+        topics: a shell pattern of the topics to read, or several; all by default.
         isolation: of ``records``: ``read_uncommitted``, or ``read_committed``, which leaves out
             records of aborted transactions and those behind the last stable offset (KIP-98). The
             logs are read once for it, now, by all cores of the driver.
@@ -88,7 +89,7 @@ def read(
         tuple(os.fsdecode(source) for source in sources),
         table,
         columns=None if columns is None else tuple(columns),
-        topics=None if topics is None else tuple(topics),
+        topics=None if topics is None else topic_patterns(topics),
         isolation=isolation,
         on_damage=on_damage,
         bounds=Bounds.between(from_offset, to_offset, from_timestamp, to_timestamp),

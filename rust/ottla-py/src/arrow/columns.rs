@@ -9,7 +9,10 @@ use crate::bytes::{DETACH_BYTES, bytes_of};
 use crate::calls::{attached, detached};
 use crate::check::with_checker;
 use crate::errors::to_python;
-use arrow_array::{ArrayRef, RecordBatch};
+use crate::shown::rows_html;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, BinaryViewArray, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
@@ -22,6 +25,7 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyCapsule, PyTuple};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 /// Reads a buffer of batches as columns, one row per record, as a consumer would receive them.
@@ -78,7 +82,7 @@ struct InflatedNumbers {
 
 /// Records as columns, in the order of the log. Positions count the bytes of the data and continue
 /// through :attr:`inflated`, which holds the payloads of compressed batches: position ``p`` is
-/// ``data[p]`` below ``len(data)``, else ``inflated[p - len(data)]``.
+/// ``data[p]`` below ``len(data)``, else ``inflated[p - len(data)]``. Two are equal if their rows are.
 #[pyclass(frozen, module = "ottla")]
 pub(crate) struct Columns {
     source: Py<PyBytes>,
@@ -121,6 +125,44 @@ impl Columns {
             Some(batch) => Ok(batch.num_rows()),
             None => Ok(self.owner(py)?.numbers.row_count()),
         }
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+        let equal = self.batch(py)? == other.get().batch(py)?;
+        Ok(equal.into_pyobject(py)?.to_owned().into_any().unbind())
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<u64> {
+        let mut hasher = DefaultHasher::new();
+        self.batch(py)?.column(0).as_primitive::<Int64Type>().values().hash(&mut hasher);
+        Ok(hasher.finish())
+    }
+
+    fn __reduce__<'py>(
+        this: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let read = this.py().import("ottla")?.getattr("read_columns")?;
+        Ok((read, (this.get().source.bind(this.py()).clone(),)))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("<Columns of {} records>", self.__len__(py)?))
+    }
+
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let batch = self.batch(py)?;
+        let rows: usize = py.import("ottla.notebook")?.getattr("MAX_ROWS")?.extract()?;
+        let shown = batch.slice(0, batch.num_rows().min(rows));
+        let numbers = |column: usize| shown.column(column).as_primitive::<Int64Type>().iter();
+        let parts = |column: usize| {
+            let parts: &BinaryViewArray = shown.column(column).as_binary_view();
+            parts.iter().map(|part| part.map(|part| PyBytes::new(py, part)))
+        };
+        let rows = numbers(0).zip(numbers(1)).zip(parts(2)).zip(parts(3));
+        let rows = rows.map(|(((offset, timestamp), key), value)| (offset, timestamp, key, value));
+        let names = ["offset", "timestamp", "key", "value"];
+        rows_html(py, "Columns", &names, rows.collect(), batch.num_rows())
     }
 
     /// Offsets in the log, int64.
