@@ -387,7 +387,7 @@ def test_a_record_is_equal_to_one_with_the_same_fields() -> None:
     assert found == RECORD
     assert hash(found) == hash(RECORD)
     assert found != ConsumerRecord("t", 1, 5)
-    assert found != ("t", 1, 5)
+    assert found != ("t", 1, 5)  # type: ignore[comparison-overlap]
     assert copy.copy(found) == found
     assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301 - made here
     assert repr(found) == (

@@ -271,7 +271,8 @@ def test_a_notebook_shows_the_fields(make: Callable[[], Any]) -> None:
 
 def test_a_notebook_shows_the_first_rows_and_how_many_there_are() -> None:
     rows = [ottla.NewRecord(b"k%d" % number, b"v" * 1_000_000) for number in range(30)]
-    page = ottla.read_columns(ottla.build_batch(rows))._repr_html_()
+    columns: Any = ottla.read_columns(ottla.build_batch(rows))
+    page = columns._repr_html_()
     shown = Reader(page).text
     assert shown[0] == "Columns: 30 rows, the first 20 shown"
     assert "b'k19'" in shown

@@ -91,8 +91,7 @@ def audit(
 ) -> AuditResult:
     """Audits a broker's log directory, a partition directory, segment files, or several of them.
 
-    Nothing is written. A path that cannot be read is a finding (`unreadable`) beside those of the
-    others.
+    Nothing is written. Beside other paths, one that cannot be read is a finding (`unreadable`).
 
         >>> from ottla.audit import audit  # the same as ottla.audit
         >>> result = audit("examples/data", topics="orders")
@@ -100,8 +99,7 @@ def audit(
         (2, 0)
 
     Args:
-        source: one or several paths, local or in object stores (``s3://bucket/logs``); also a
-            directory of log directories.
+        source: one or several paths, local or in object stores; also of directories of these.
         topics: a shell pattern (``orders-*``) of the topics to audit, or several; all by default.
         level: what to check.
         threads: files and ranges of files to scan in parallel; by default one per core that this
@@ -109,13 +107,11 @@ def audit(
         fail_on: the lowest severity for which `AuditResult.raise_for_findings` raises.
         progress: called with the bytes read and the bytes to read, by one thread at a time.
         max_mb_per_s: limit on reading, over all threads, in 10⁶ bytes per second.
-        replicas: further paths, by the name of the replica they belong to. Copies of a partition
-            are compared with each other; so are those below several paths of `source`, unless
-            `meta.properties` says that they are of different clusters.
-        topic_configs: configuration by topic or pattern, such as ``{"orders": {"cleanup.policy":
-            "compact"}}``: `cleanup.policy` and `remote.storage.enable` help to explain gaps.
-        split_bytes: size of the ranges into which larger files are split, at least 65,536; by
-            default 64 MiB with several threads. The result does not depend on it.
+        replicas: further paths, by the name of their replica. Copies of a partition are compared;
+            so are those below several paths of `source`, unless they are of different clusters.
+        topic_configs: ``{"orders": {"cleanup.policy": "compact"}}``, by topic or pattern: that and
+            `remote.storage.enable` help to explain gaps.
+        split_bytes: size of the ranges that larger files are split into, at least 65,536.
         storage_options: settings of object stores; see `ottla.storage.files_of`.
         follow_links: whether links below the sources may lead out of them; else they are findings.
         must_exist: whether to raise where none of the paths is there; else each is a finding.
@@ -123,11 +119,10 @@ def audit(
     Raises:
         OSError: none of the paths is there to be read, such as ``FileNotFoundError``.
         ValueError: an argument is out of range.
-        StorageError: a URI does not lead to a store.
-        MissingDependencyError: a source is in an object store, and obstore is not installed.
+        StorageError, MissingDependencyError: a URI leads to no store; obstore is not installed.
         KeyboardInterrupt: on Ctrl-C, within moments.
     """
-    from ottla.audit.plan.plan import plan_audit, raise_if_none_is_there
+    from ottla.audit.plan.plan import plan_audit
 
     _check(level, fail_on, split_bytes, threads, max_mb_per_s)
     plan = plan_audit(
@@ -136,9 +131,8 @@ def audit(
         replicas=replicas,
         storage_options=storage_options,
         follow_links=follow_links,
+        must_exist=must_exist,
     )
-    if must_exist:
-        raise_if_none_is_there(plan)
     return _run_by_threads(
         plan,
         split_bytes,

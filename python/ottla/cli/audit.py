@@ -235,8 +235,6 @@ def audit(
         "storage_options": storage_options,
         "follow_links": follow_links,
         "max_mb_per_s": max_mb_per_s,
-        # The report says which paths are not there, and the status is 3.
-        "must_exist": False,
     }
     if engine == "spark":
         if threads is not None:
@@ -246,11 +244,9 @@ def audit(
         raise click.UsageError("--master needs --engine spark")
     else:
         with _progress() as progress:
+            # The report says which paths are not there, and the status is 3.
             result = audit_sources(
-                list(paths),
-                threads=threads,
-                progress=progress,
-                **options,
+                list(paths), threads=threads, progress=progress, must_exist=False, **options
             )
     result = result.select(severity=severity, ignore=ignore, baseline=baseline)
     _save(result, output, records=records)
@@ -268,7 +264,6 @@ class _AuditOptions(TypedDict):
     storage_options: dict[str, str]
     follow_links: bool
     max_mb_per_s: float | None
-    must_exist: bool
 
 
 def _audit_on_spark(master: str | None, paths: list[str], options: _AuditOptions) -> AuditResult:
@@ -276,7 +271,7 @@ def _audit_on_spark(master: str | None, paths: list[str], options: _AuditOptions
     from ottla.spark.setup.command import session_of_command
 
     with session_of_command(master, app_name="ottla audit") as spark:
-        return audit_on_spark(spark, paths, **options).collect()
+        return audit_on_spark(spark, paths, must_exist=False, **options).collect()
 
 
 def _paths_by_replica(replicas: tuple[str, ...]) -> dict[str, list[str]]:

@@ -47,6 +47,7 @@ mod progress;
 mod quorum_log;
 mod readable_offsets;
 mod reading;
+mod record_error;
 mod records;
 mod recovery;
 mod request_options;
@@ -150,6 +151,8 @@ mod _engine {
     use crate::reading::{PartitionRecords, partition_transactions};
 
     #[pymodule_export]
+    use crate::record_error::RecordError;
+    #[pymodule_export]
     use crate::records::{Record, RecordIterator};
 
     #[pymodule_export]
@@ -185,7 +188,7 @@ mod _engine {
         validate_stored,
     };
     #[pymodule_export]
-    use crate::verdict::{RecordError, Verdict};
+    use crate::verdict::Verdict;
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

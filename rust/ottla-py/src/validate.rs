@@ -3,11 +3,12 @@
 use crate::bytes::bytes_of;
 use crate::calls::{attached, detached};
 use crate::check::with_checker;
+use crate::record_error::RecordError;
 use crate::records::{RecordIterator, iterate};
 use crate::request_options::{Integer, OriginName, RequestOptions, profile_of, release_of};
 use crate::topic_settings::settings_of;
 use crate::validator::{is_short, with_validator};
-use crate::verdict::{RecordError, Verdict};
+use crate::verdict::Verdict;
 use ottla_format::batch::BatchInfo;
 use ottla_format::check::Level;
 use ottla_leader::{PartRefusal, PartVerdict};

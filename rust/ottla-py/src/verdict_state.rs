@@ -1,6 +1,6 @@
 //! Everything that a verdict says, to compare and to pickle it.
 
-use crate::verdict::{RecordError, error_of};
+use crate::record_error::{RecordError, error_of};
 use ottla_format::error_code::ErrorCode;
 use ottla_leader::{Metrics, Refusal};
 use pyo3::exceptions::PyValueError;

@@ -139,10 +139,12 @@ def plan_audit(
     replicas: Mapping[str, Source | Sequence[Source]] | None = None,
     storage_options: Mapping[str, str] | None = None,
     follow_links: bool = False,
+    must_exist: bool = False,
 ) -> Plan:
     """Plans an audit, for any runner; files are not split yet.
 
     Raises:
+        OSError: with `must_exist`, if none of the sources is there.
         ValueError: there is nothing to audit, or an empty list of topics.
         StorageError: a URI does not lead to a store.
     """
@@ -155,16 +157,13 @@ def plan_audit(
     everything = [*sources, *(path for _, path in named)]
     files = files_within(everything, storage_options, follow_links=follow_links)
     inventory = take_inventory(sources, named, files=files)
+    if must_exist:
+        _raise_if_none_is_there(inventory)
     return make_plan(inventory, topic_patterns(topics))
 
 
-def raise_if_none_is_there(plan: Plan) -> None:
-    """Raises for the first source if none of them is there to be read.
-
-    Raises:
-        OSError: as from a file that is opened, with what is near by that name.
-    """
-    inventory = plan.inventory
+def _raise_if_none_is_there(inventory: Inventory) -> None:
+    """Raises for the first source if none of them is there, with what is near by that name."""
     if inventory.partitions or inventory.log_directories:
         return
     faults: list[OSError] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.audit.pipeline import check_arguments, run_audit
-from ottla.audit.plan.plan import holding, plan_audit, raise_if_none_is_there
+from ottla.audit.plan.plan import holding, plan_audit
 from ottla.audit.run.pace import check_rate
 from ottla.spark.audit.result import SparkAuditResult
 from ottla.spark.audit.runner import ClusterRunner
@@ -78,9 +78,8 @@ def audit(
         replicas=replicas,
         storage_options=storage_options,
         follow_links=follow_links,
+        must_exist=must_exist,
     )
-    if must_exist:
-        raise_if_none_is_there(plan)
     bin_bytes = BIN_SIZE.bytes_for(spark, plan.byte_count)
     with holding(plan.split(split_bytes or bin_bytes)) as held:
         runner = ClusterRunner(
