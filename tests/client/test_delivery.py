@@ -739,3 +739,17 @@ def test_the_halves_of_a_batch_that_may_be_written_may_be_so_too() -> None:
     assert sender.next() is batch
     sender.answer(batch, 10)
     assert [one.may_be_written for one in sender.queue.open] == [True, True]
+
+
+def test_records_that_are_not_delivered_in_time_say_what_the_last_attempt_came_to() -> None:
+    sender = Sender()
+    sender.add(b"0")
+    sender.add(b"1")
+    batch = sender.next()
+    assert batch is not None
+    sender.answer(batch, 2, error_message="the checksum is wrong")
+    sender.now_ms += TIMEOUT_MS
+    sender.queue.expire(sender.now_ms)
+    texts = {value: str(error) for value, error in sender.failed.items()}
+    assert texts[b"0"].endswith("(120000); attempts: 1, the last: the checksum is wrong")
+    assert texts[b"1"].endswith("(120000); attempts: 0")

@@ -82,6 +82,7 @@ class Batch:
         is_renumbered: whether it got another sequence than it was sent with: an error of order is
             then what was to be expected.
         not_before_ms: when it may be sent again.
+        last_error: why it has to be, or `None`.
     """
 
     __slots__ = (
@@ -92,6 +93,7 @@ class Batch:
         "identity",
         "is_renumbered",
         "is_under_way",
+        "last_error",
         "may_be_written",
         "not_before_ms",
         "origin",
@@ -124,6 +126,7 @@ class Batch:
         self.may_be_written = False
         self.is_renumbered = False
         self.not_before_ms = 0
+        self.last_error: BaseException | None = None
 
     @property
     def count(self) -> int:

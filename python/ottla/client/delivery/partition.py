@@ -387,9 +387,11 @@ class PartitionQueue:
         self._producer.warn(self.topic, self.partition, error, count)
 
     def _expired(self, batch: Batch) -> None:
+        told = f", the last: {batch.last_error}" if batch.last_error else ""
         error = KafkaTimeoutError(
             f"{batch.count} records for {self.topic}-{self.partition} were not acknowledged within "
-            f"delivery_timeout_ms ({self._producer.delivery_timeout_ms})"
+            f"delivery_timeout_ms ({self._producer.delivery_timeout_ms}); "
+            f"attempts: {batch.attempts}{told}"
         )
         self._warn(error, batch.count)
         self._fail(batch, error)
@@ -431,6 +433,7 @@ class PartitionQueue:
                 self._producer.fail_abortably(error, must_bump=True)
             return
         self._producer.count("record-retry", batch.count)
+        batch.last_error = error
         batch.not_before_ms = now_ms + self._producer.backoff_ms(batch.attempts)
 
     def _is_acknowledged(self, batch: Batch) -> bool:
