@@ -67,7 +67,7 @@ class Sender:
         failed: the others, with their errors.
     """
 
-    def __init__(self, kind: Any = "idempotent") -> None:
+    def __init__(self, kind: Any = "idempotent", *, unknown_producer: str = "auto") -> None:
         self.kind = kind
         self.policy: Any = "kip691"
         self.identity = Identity() if kind == "none" else Identity(7, 0)
@@ -83,7 +83,9 @@ class Sender:
         self.warned: list[tuple[type[BaseException], int]] = []
         self.refreshed = 0
         self.queue = PartitionQueue("prices", 0, self)
-        self.leader = Leader(TopicConfig(cleanup_policy="compact"))
+        self.leader = Leader(
+            TopicConfig(cleanup_policy="compact"), unknown_producer=unknown_producer
+        )
         self.log: list[bytes] = []
         self.delivered: dict[bytes, int] = {}
         self.failed: dict[bytes, BaseException] = {}
@@ -137,6 +139,12 @@ class Sender:
         runs = [Told(self, part) for part in parts]
         self.added_bytes += 16_384
         self.queue.add(Batch(ListedRecords(rows), [*runs], self.now_ms, 16_384))
+
+    def introduce(self) -> None:
+        """Has the leader know the producer, by a record before all others."""
+        self.add(b"introduced")
+        self.run()
+        assert self.log == [b"introduced"]
 
     def next(self, max_in_flight: int = 5) -> Batch | None:
         """The next batch; a new epoch as soon as one is needed and can be had."""
@@ -232,18 +240,19 @@ def test_records_that_the_leader_names_fail_and_the_others_are_sent_again(
 
 def test_batches_behind_a_refused_one_keep_their_order_and_the_epoch() -> None:
     sender = Sender()
+    sender.introduce()
     sender.add(b"0", b"!1", b"2")
     sender.add(b"3", b"4")
     sender.add(b"5")
     batches = [sender.next() for _ in range(3)]
-    assert [b.sent_sequence for b in batches if b] == [0, 3, 5]
+    assert [b.sent_sequence for b in batches if b] == [1, 4, 6]
     for batch in batches:
         assert batch is not None
         sender.answer(batch)
     sender.run()
-    assert sender.log == [b"0", b"2", b"3", b"4", b"5"]
+    assert sender.log == [b"introduced", b"0", b"2", b"3", b"4", b"5"]
     assert sender.identity == Identity(7, 0)
-    assert sender.queue.last_sequence == 4
+    assert sender.queue.last_sequence == 5
 
 
 def test_a_refused_batch_whose_place_is_not_sure_is_sent_again_in_a_new_epoch() -> None:
@@ -260,6 +269,7 @@ def test_a_refused_batch_whose_place_is_not_sure_is_sent_again_in_a_new_epoch() 
 def test_a_batch_that_moved_up_under_way_and_has_no_answer_is_sent_in_a_new_epoch() -> None:
     # What was sent to the place behind would be appended there once that place is the next.
     sender = Sender()
+    sender.introduce()
     sender.add(b"!0", b"1")
     sender.add(b"2")
     sender.add(b"3")
@@ -272,8 +282,8 @@ def test_a_batch_that_moved_up_under_way_and_has_no_answer_is_sent_in_a_new_epoc
     sender.run()
     sender.append(late)
     assert sender.identity == Identity(7, 1)
-    assert sender.log == [b"1", b"2", b"3"]
-    assert sender.delivered == {b"1": 0, b"2": 1, b"3": 2}
+    assert sender.log == [b"introduced", b"1", b"2", b"3"]
+    assert sender.delivered == {b"introduced": 0, b"1": 1, b"2": 2, b"3": 3}
 
 
 def test_an_answer_that_names_a_record_that_was_not_sent_fails_all_of_them() -> None:
@@ -358,6 +368,7 @@ def test_a_transaction_whose_batch_is_refused_at_a_doubtful_place_has_nothing_le
     None
 ):
     sender = Sender("transactional")
+    sender.introduce()
     sender.add(b"0", b"!1")
     sender.add(b"2")
     first, second = sender.next(), sender.next()
@@ -366,7 +377,7 @@ def test_a_transaction_whose_batch_is_refused_at_a_doubtful_place_has_nothing_le
     sender.disconnect(first)
     sender.disconnect(second)
     sender.run()
-    assert sender.log == []
+    assert sender.log == [b"introduced"]
     assert set(sender.failed) == {b"0", b"!1", b"2"}
     assert sender.must_bump
 
@@ -389,6 +400,7 @@ def test_a_batch_that_is_too_large_is_split_until_a_record_alone_is(kind: str) -
 
 def test_repetitions_leave_alone_and_the_oldest_first() -> None:
     sender = Sender()
+    sender.introduce()
     for value in (b"0", b"1", b"2"):
         sender.add(value)
     first, second = sender.next(), sender.next()
@@ -405,7 +417,7 @@ def test_repetitions_leave_alone_and_the_oldest_first() -> None:
     assert sender.next() is second
     sender.answer(second)
     sender.run()
-    assert sender.log == [b"0", b"1", b"2"]
+    assert sender.log == [b"introduced", b"0", b"1", b"2"]
     assert sender.identity == Identity(7, 0)
 
 
@@ -565,9 +577,9 @@ def test_what_fails_a_record_of_a_transaction_fails_the_transaction(
 
 def test_sequences_begin_again_behind_the_last() -> None:
     sender = Sender()
+    sender.introduce()
     sender.queue.next_sequence = 2**31 - 2
     sender.queue.last_sequence = 2**31 - 3
-    sender.queue._identity = sender.identity
     sender.add(b"0", b"1", b"2")
     sender.add(b"3")
     batches = [sender.next(), sender.next()]
@@ -585,7 +597,7 @@ def test_what_arrives_is_what_was_sent_without_what_was_refused(kind: str, block
 def _deliver(kind: str, seed: int) -> None:
     """Sends records through a network that loses, a leader that moves, with batches in flight."""
     random = Random(seed)
-    sender = Sender(kind)
+    sender = Sender(kind, unknown_producer=random.choice(["auto", "accept"]))
     max_in_flight = random.choice([1, 2, 5])
     under_way: list[Batch] = []
     sent: list[bytes] = []
@@ -632,6 +644,7 @@ def _deliver(kind: str, seed: int) -> None:
 
 def test_a_batch_behind_one_that_expired_unwritten_is_sent_in_a_new_epoch() -> None:
     sender = Sender()
+    sender.introduce()
     sender.add(b"0")
     first = sender.next()
     sender.now_ms += 1_000
@@ -646,7 +659,7 @@ def test_a_batch_behind_one_that_expired_unwritten_is_sent_in_a_new_epoch() -> N
     sender.now_ms += 500
     sender.run()
     assert set(sender.failed) == {b"0"}
-    assert sender.log == [b"1"]
+    assert sender.log == [b"introduced", b"1"]
     assert sender.identity == Identity(7, 1)
 
 
@@ -682,6 +695,7 @@ def test_a_batch_that_failed_for_no_known_reason_leaves_its_sequences_to_no_othe
 
 def test_answers_that_come_crosswise_leave_the_sequence_of_the_later() -> None:
     sender = Sender()
+    sender.introduce()
     for value in (b"0", b"1", b"!2"):
         sender.add(value, b"k" + value)
     first, second = sender.next(), sender.next()
@@ -690,7 +704,7 @@ def test_answers_that_come_crosswise_leave_the_sequence_of_the_later() -> None:
     answers = [sender.append(sender.bytes_of(one)) for one in (first, second)]
     sender.queue.answered(second, answers[1], sender.now_ms)
     sender.queue.answered(first, answers[0], sender.now_ms)
-    assert sender.queue.last_sequence == 3
+    assert sender.queue.last_sequence == 4
     sender.run()
     assert sender.identity == Identity(7, 0)
     assert set(sender.failed) == {b"!2"}
@@ -698,6 +712,7 @@ def test_answers_that_come_crosswise_leave_the_sequence_of_the_later() -> None:
 
 def test_no_more_batches_overtake_one_without_an_answer_than_a_leader_knows_again() -> None:
     sender = Sender()
+    sender.introduce()
     for value in range(12):
         sender.add(b"%d" % value)
     first = sender.next()
@@ -711,8 +726,37 @@ def test_no_more_batches_overtake_one_without_an_answer_than_a_leader_knows_agai
     assert overtaking == 4
     sender.answer(first, 7)
     sender.run()
-    assert sender.log == [b"%d" % value for value in range(12)]
+    assert sender.log == [b"introduced", *(b"%d" % value for value in range(12))]
     assert sender.identity == Identity(7, 0)
+
+
+@pytest.mark.parametrize("kind", ["idempotent", "transactional"])
+def test_no_batch_overtakes_the_first_that_a_leader_is_to_know_a_producer_by(kind: str) -> None:
+    # Kafka takes in a producer that it does not know with any sequence, and refuses those before
+    # it for ever. A leader that is not ready for the first batch may be for the second.
+    sender = Sender(kind, unknown_producer="accept")
+    sender.add(b"0")
+    sender.add(b"1")
+    first = sender.next()
+    assert first is not None
+    assert sender.next() is None
+    sender.answer(first, 6)
+    sender.run()
+    assert sender.log == [b"0", b"1"]
+    assert sender.identity == Identity(7, 0)
+
+
+def test_a_leader_that_forgot_a_producer_is_to_know_it_by_its_next_batch() -> None:
+    sender = Sender("transactional")
+    sender.introduce()
+    sender.add(b"0")
+    sender.add(b"1")
+    first = sender.next()
+    assert first is not None
+    sender.answer(first, 59, log_start_offset=1)
+    sender.now_ms += 1_000
+    assert sender.next() is first
+    assert sender.next() is None
 
 
 @pytest.mark.parametrize(("code", "fields"), [(47, {}), (59, {"log_start_offset": 5})])

@@ -12,6 +12,8 @@ from support.maven import MissingError
 
 # The newest release, and the last one before Kafka 4.
 RELEASES = ("4.4.0", "3.9.1")
+# The newest release, and the last but one with ZooKeeper alone that clients meet in the wild.
+RELEASES_OF_CLIENTS = ("4.4.0", "2.8.2")
 WITHIN_S = 60
 
 

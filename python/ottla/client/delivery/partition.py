@@ -12,6 +12,8 @@ order; some of them are under way, others wait to be sent again. What holds:
   acknowledged to `next_sequence`;
 - a batch is sent again alone, and as the oldest of `open`; a new one only where none is to be sent
   again;
+- there is one batch under way until the leader has acknowledged one of this producer: it takes in a
+  producer that it does not know with whatever sequence comes first;
 - a batch that the leader refused leaves no gap: those behind it move up (*renumbering*), which the
   leader allows, as it never saw them in order;
 - where it is not sure what the leader expects, all that is open is numbered from 0 under a new
@@ -138,6 +140,7 @@ class PartitionQueue:
         self.must_bump = False
         self.closed_bytes = 0
         self._identity = Identity()
+        self._known_producer_id = Identity().producer_id
         self._unresolved = False
         self._abandoned: BaseException | None = None
         self._producer = producer
@@ -229,10 +232,16 @@ class PartitionQueue:
             return None if under_way else self._repeated(self.open[0], now_ms)
         if self._unresolved or self._identity != self._producer.identity:
             return None
-        # The leader would not know the oldest again if its answer is lost.
-        if self.open and self.open[0].base_sequence not in self._latest:
+        if self.open and not self._may_overtake(self.open[0]):
             return None
         return self._fresh(now_ms, due_ms)
+
+    def _may_overtake(self, oldest: Batch) -> bool:
+        """Whether the leader refuses what comes behind a batch that it refused, and knows that one
+        again if its answer is lost.
+        """
+        is_known = self._known_producer_id == self._identity.producer_id
+        return is_known and oldest.base_sequence in self._latest
 
     def _repeated(self, batch: Batch, now_ms: int) -> Batch | None:
         return None if batch.not_before_ms > now_ms else self._send(batch)
@@ -410,6 +419,7 @@ class PartitionQueue:
         if answer.base_offset >= 0:
             self.last_offset = max(self.last_offset, answer.base_offset + batch.count - 1)
         if self._has_sequences:
+            self._known_producer_id = batch.identity.producer_id
             if batch.sent_sequence != batch.base_sequence:
                 # The leader took it at the place that it had before: what it expects is not known.
                 self._doubt()
@@ -581,6 +591,7 @@ class PartitionQueue:
         self, batch: Batch, answer: PartitionProduceResponse, now_ms: int
     ) -> None:
         producer = self._producer
+        self._known_producer_id = Identity().producer_id
         log_start_offset = answer.log_start_offset
         if log_start_offset < 0:
             # The partition has moved; an answer of its leader says more.
