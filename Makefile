@@ -26,7 +26,7 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills power-cuts vectors check build develop wheel wheels licences deny bench bench-java bench-spark bench-kafka bench-broker bench-client bench-failures \
+.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills client-on-kafka power-cuts vectors check build develop wheel wheels licences deny bench bench-java bench-spark bench-kafka bench-broker bench-client bench-failures \
 	bench-guard bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
@@ -80,6 +80,12 @@ hostile: $(VENV)/.engine $(VENV)/.dev ## malformed frames by the million at a se
 KILLS ?= 300
 kills: $(VENV)/.engine $(VENV)/.dev ## a broker killed in the midst of real clients, many times: KILLS=300
 	OTTLA_KILLS=$(KILLS) $(BIN)/pytest -q -m slow tests/interop/test_killed_broker.py
+
+MEGABYTES ?= 1000
+client-on-kafka: KILLS = 10
+client-on-kafka: $(VENV)/.engine $(VENV)/.dev ## the client with Apache Kafka at full size: MEGABYTES=1000 KILLS=10 (needs Java 17 and Maven)
+	OTTLA_KAFKA_MEGABYTES=$(MEGABYTES) OTTLA_KAFKA_KILLS=$(KILLS) $(BIN)/pytest -q -s -m slow --durations 10 \
+	    tests/interop/test_client_on_kafka.py tests/interop/test_refused_by_kafka.py
 
 CUTS ?= 500
 power-cuts: $(VENV)/.engine $(VENV)/.dev ## power cuts under a broker whose writes and syncs are recorded: CUTS=500

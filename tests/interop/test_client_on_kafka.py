@@ -4,14 +4,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from ottla.client import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla.client import Admin, Consumer, Producer, TopicPartition
 from support.content import Block, Digest, block, runs
-from support.kafka_interop import RELEASES_OF_CLIENTS, kafka_on
+from support.kafka_interop import RELEASES_OF_CLIENTS, RunningKafka, kafka_on
 
 pytestmark = pytest.mark.slow
 
@@ -22,19 +21,13 @@ PATIENCE_S = 120
 
 
 @pytest.fixture(scope="module", params=RELEASES_OF_CLIENTS)
-def kafka(
+def apache(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    """Where a broker of a release is."""
-    home: Path = tmp_path_factory.mktemp("kafka")
+) -> Iterator[RunningKafka]:
+    """A broker of each release."""
+    home = tmp_path_factory.mktemp("kafka")
     with kafka_on(home, request.param, is_formatted=False) as servers:
-        yield servers
-
-
-@pytest.fixture
-def admin(kafka: str) -> Iterator[Admin]:
-    with Admin(bootstrap_servers=kafka) as running:
-        yield running
+        yield RunningKafka(servers, request.param)
 
 
 def tell(what: str, size_bytes: int, since_s: float) -> None:
@@ -117,11 +110,14 @@ def read_objects(consumer: Consumer, found: list[Digest]) -> int:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_is_written_in_each_codec_comes_back(kafka: str, admin: Admin, codec: str) -> None:
+def test_what_is_written_in_each_codec_comes_back(apache: RunningKafka, codec: str) -> None:
+    if codec == "zstd" and apache.release == "1.1.1":
+        pytest.skip("Kafka has zstd since 2.1")
     topic = f"codec-{codec}"
-    admin.create_topics([NewTopic(topic, 2)]).check()
-    written = write(kafka, topic, codec)
+    apache.create(topic, 2)
+    written = write(apache.servers, topic, codec)
     assert all(one.size_bytes for one in written)
-    assert read(kafka, topic, codec, read_columns) == written
-    assert read(kafka, topic, codec, read_objects) == written
-    admin.delete_topics([topic]).check()
+    assert read(apache.servers, topic, codec, read_columns) == written
+    assert read(apache.servers, topic, codec, read_objects) == written
+    with Admin(bootstrap_servers=apache.servers) as admin:
+        admin.delete_topics([topic]).check()

@@ -4,17 +4,39 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import ottla
 import pytest
+from ottla.client import Admin, NewTopic
 from support import kafka_broker
 from support.maven import MissingError
 
 # The newest release, and the last one before Kafka 4.
 RELEASES = ("4.4.0", "3.9.1")
-# The newest release, and the last but one with ZooKeeper alone that clients meet in the wild.
-RELEASES_OF_CLIENTS = ("4.4.0", "2.8.2")
+# The newest release, the last with ZooKeeper alone, and one that does not name records to blame.
+RELEASES_OF_CLIENTS = ("4.4.0", "2.8.2", "1.1.1")
 WITHIN_S = 60
+
+
+class RunningKafka(NamedTuple):
+    """A broker of a release, for clients."""
+
+    servers: str
+    release: str
+
+    @property
+    def names_culprits(self) -> bool:
+        """Whether it says which records of a batch it refuses, since 2.4."""
+        return self.release != "1.1.1"
+
+    def create(self, name: str, partitions: int = 1, **configs: str) -> None:
+        """Creates a topic; `configs` have `_` for each dot."""
+        topic = NewTopic(
+            name, partitions, 1, {key.replace("_", "."): value for key, value in configs.items()}
+        )
+        with Admin(bootstrap_servers=self.servers) as admin:
+            admin.create_topics([topic]).check()
 
 
 @contextlib.contextmanager

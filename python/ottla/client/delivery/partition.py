@@ -237,9 +237,7 @@ class PartitionQueue:
         return self._fresh(now_ms, due_ms)
 
     def _may_overtake(self, oldest: Batch) -> bool:
-        """Whether the leader refuses what comes behind a batch that it refused, and knows that one
-        again if its answer is lost.
-        """
+        """Whether the leader takes a batch behind it only if it has it, and then knows it again."""
         is_known = self._known_producer_id == self._identity.producer_id
         return is_known and oldest.base_sequence in self._latest
 
