@@ -138,6 +138,10 @@ class ConsumerCore:
             else None
         )
         self._polled_ms = 0
+        # How far each partition had come when the application last asked for more: with what it
+        # got since then it may not have done.
+        self._done: dict[TopicPartition, Position] = {}
+        self._has_failed = False
         # Those under way, with the time of the call.
         self._commits: list[tuple[Pending, int]] = []
         self._complaints = Complaints()
@@ -327,6 +331,7 @@ class ConsumerCore:
         if self._subscription.is_shared:
             self._poll_group(now_ms)
         if self._auto_commit is not None:
+            self._done = {one.partition: one.position for one in self._table if one.position}
             self._auto_commit.poll(now_ms, self.consumed)
 
     def something(self) -> Pending:
@@ -513,10 +518,18 @@ class ConsumerCore:
         self._need_group("enforce_rebalance()").membership.rejoin(reason, now_ms)
 
     def _commit_automatically(self, now_ms: int) -> Pending | None:
-        offsets = self.consumed()
+        offsets = self._done_offsets() if self._has_failed else self.consumed()
         if self._auto_commit is None or not offsets:
             return None
         return self._auto_commit.commit(now_ms, offsets)
+
+    def _done_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Returns how far the application is done, or has gone back since."""
+        return {
+            one: min(self._done[one].to_commit(), consumed)
+            for one, consumed in self.consumed().items()
+            if one in self._done
+        }
 
     def _measure_commits(self, now_ms: int) -> None:
         for pending, begun_ms in self._commits:
@@ -549,12 +562,20 @@ class ConsumerCore:
         pending.end(late)
         return pending.error or late
 
-    def begin_closing(self, now_ms: int) -> tuple[Pending | None, Pending | None]:
+    def begin_closing(
+        self, now_ms: int, *, has_failed: bool = False
+    ) -> tuple[Pending | None, Pending | None]:
         """Commits if that is automatic, and leaves the group, with an event for the application.
+
+        Args:
+            now_ms: the time.
+            has_failed: whether the application ends in the midst of what it got last, which then
+                is not committed.
 
         Returns:
             What ends with the commit, and what ends once the group is left.
         """
+        self._has_failed = has_failed
         if self._subscription.is_shared:
             return None, self.unsubscribe(now_ms)
         return self._commit_automatically(now_ms), None

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncConsumer"]
 
+_CLOSING_MS = 30_000
 _REST_EACH_MS = 50
 
 
@@ -312,12 +313,19 @@ class AsyncConsumer(ConsumerCalls):
 
     # The end.
 
-    async def close(self, timeout_ms: int = 30_000) -> None:
-        """Commits where that is automatic, leaves the group, and closes the connections."""
+    async def close(self, timeout_ms: int = _CLOSING_MS) -> None:
+        """Commits where that is automatic, leaves the group, and closes the connections.
+
+        A `with` block that ends by an exception commits only what the application had done with
+        when it asked for more: what it was at is read again.
+        """
+        await self._close(timeout_ms)
+
+    async def _close(self, timeout_ms: int, *, has_failed: bool = False) -> None:
         if self._core.is_closed:
             return
         try:
-            commit, leaving = self._core.begin_closing(self._now_ms())
+            commit, leaving = self._core.begin_closing(self._now_ms(), has_failed=has_failed)
             if commit is not None:
                 await self._settled(commit, timeout_ms)
             if leaving is not None:
@@ -330,8 +338,8 @@ class AsyncConsumer(ConsumerCalls):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_error: object) -> None:
-        await self.close()
+    async def __aexit__(self, _kind: object, error: object, _traceback: object) -> None:
+        await self._close(_CLOSING_MS, has_failed=error is not None)
 
     def __del__(self) -> None:
         driver = getattr(self, "_driver", None)

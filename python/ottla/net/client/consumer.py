@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Consumer"]
 
+_CLOSING_MS = 30_000
+
 
 class Consumer(ConsumerCalls):
     """Reads records of topics; a thread of its own fetches ahead and keeps it in its group.
@@ -309,12 +311,21 @@ class Consumer(ConsumerCalls):
 
     # The end.
 
-    def close(self, timeout_ms: int = 30_000) -> None:
-        """Commits where that is automatic, leaves the group, and closes the connections."""
+    def close(self, timeout_ms: int = _CLOSING_MS) -> None:
+        """Commits where that is automatic, leaves the group, and closes the connections.
+
+        A `with` block that ends by an exception commits only what the application had done with
+        when it asked for more: what it was at is read again.
+        """
+        self._close(timeout_ms)
+
+    def _close(self, timeout_ms: int, *, has_failed: bool = False) -> None:
         if self._core.is_closed:
             return
         try:
-            commit, leaving = self._run(self._core.begin_closing, self._now_ms())
+            commit, leaving = self._run(
+                self._core.begin_closing, self._now_ms(), has_failed=has_failed
+            )
             if commit is not None:
                 self._settled(commit, timeout_ms)
             if leaving is not None:
@@ -328,8 +339,8 @@ class Consumer(ConsumerCalls):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_error: object) -> None:
-        self.close()
+    def __exit__(self, _kind: object, error: object, _traceback: object) -> None:
+        self._close(_CLOSING_MS, has_failed=error is not None)
 
     def __del__(self) -> None:
         thread = getattr(self, "_thread", None)
