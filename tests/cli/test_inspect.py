@@ -107,14 +107,14 @@ def test_timestamps_that_no_calendar_has_are_numbers(run: Run, log: Path) -> Non
     [
         ("nowhere.log", "No such file or directory"),
         ("", "a directory: give a segment in it, or use `ottla audit`"),
-        (segment_name(0, "index"), "offset index, not a segment: give its .log file"),
-        ("leader-epoch-checkpoint", "leader epoch checkpoint, not a segment"),
+        (".lock", "lock, not a segment: give its .log file"),
     ],
 )
 def test_what_cannot_be_inspected_is_said_on_one_line(
     run: Run, tmp_path: Path, name: str, reason: str
 ) -> None:
     partition = write_partition(tmp_path / "orders-0", {0: segment(1)})
+    (partition / ".lock").touch()
     ran = run("inspect", partition / name)
     assert ran.status == 3
     assert ran.out == ""

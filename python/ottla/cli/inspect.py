@@ -1,35 +1,59 @@
-"""`ottla inspect`: the batches or records of one file, as kafka-dump-log, but readable."""
+"""`ottla inspect`: what one file of a log holds, or a capture: as kafka-dump-log, but readable."""
 
 from __future__ import annotations
 
 import os
 import sys
-from itertools import dropwhile
-from typing import TYPE_CHECKING, Any, Literal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from ottla.audit.result.tables import json_line
+from ottla.cli.inspecting.batches import lines_of
 from ottla.cli.options import OFFSET, Verb, storage_option
-from ottla.cli.record_text import record_line, time_text
 from ottla.cli.terminal import complain
-from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS, Column, Row
-from ottla.logs.names import classify, display, may_hold_batches
-from ottla.logs.segment import batch_chunks, find_offset, record_chunks
+from ottla.errors import MalformedFrameError
+from ottla.logs.names import classify, display
+from ottla.logs.segment import find_offset, first_batch
+from ottla.logs.side_entries import KINDS as SIDE_KINDS
+from ottla.logs.side_files import MAX_FILE_BYTES
 from ottla.storage import files_of, full_path
+from ottla.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
-    from ottla.storage import Files
+    from ottla.storage import Files, Place
 
-CURRENT_MAGIC = 2
+STANDARD_INPUT = "-"
+IO_ERROR = 3
+
+WITH_BATCHES = ("segment", "metadata-snapshot")
+CAPTURED = ("produce-request", "produce-response", "fetch-request", "fetch-response")
+NAMED = (*WITH_BATCHES, *SIDE_KINDS, *CAPTURED[:-1])
+MAX_CAPTURE_BYTES = 256 << 20
+"""Of a capture, which is read into memory: more than any broker takes or sends at once."""
 
 
 @click.command(cls=Verb)
 @click.argument("file", metavar="FILE", type=click.Path())
 @click.option("--records", is_flag=True, help="Print records instead of batches.")
 @click.option("-o", "--offset", type=OFFSET, help="Offset of the log to start at.")
+@click.option(
+    "-a",
+    "--as",
+    "kind",
+    metavar="KIND",
+    type=click.Choice([*WITH_BATCHES, *SIDE_KINDS, *CAPTURED]),
+    help=f"What FILE is, where its name does not say it: {', '.join(NAMED)} or {CAPTURED[-1]}."
+    "  [default: as its name says, else segment]",
+)
+@click.option(
+    "--api-version",
+    type=click.IntRange(min=0, max=32767),
+    help="Version of the messages of a capture, where it has no requests with headers and several"
+    " versions fit.",
+)
 @storage_option
 @click.option(
     "--format",
@@ -40,131 +64,158 @@ CURRENT_MAGIC = 2
     show_default=True,
     help="Readable text, or one JSON object per line with the columns of the audit's tables.",
 )
+@click.option("-J", "--json", "is_json", is_flag=True, help="Short for --output-format jsonl.")
 def inspect(
     file: str,
     records: bool,
     offset: int | None,
+    kind: str | None,
+    api_version: int | None,
     storage_options: dict[str, str],
     form: Literal["text", "jsonl"],
+    is_json: bool,
 ) -> int:
-    """Print the batches or records of a segment.
+    """Print what a file of a log holds, or a capture.
 
-    FILE is a segment (.log). Bytes that are not a batch are skipped; `ottla audit` reports what is
-    wrong with them.
+    FILE is a segment (.log), of which batches or records are printed; a file beside segments
+    (.index, .timeindex, .txnindex, .snapshot, checkpoints); or, with --as, the body of a Produce or
+    Fetch message, or all that a connection sent in one direction. - is standard input. Bytes that
+    are not a batch are skipped; `ottla audit` reports what is wrong with them.
 
     \b
     Exit status:
       0   printed
-      3   the file could not be read, or the offset is beyond its end
+      3   the file could not be read to its end, or the offset is beyond it
       64  invalid command line
     """  # noqa: D301 - click's mark of lines to keep
+    is_json = is_json or form == "jsonl"
+    with _opened(file, kind, storage_options) as (place, said, base_offset):
+        if place is None:
+            complain(f"{_name(file)}: {said}")
+            return IO_ERROR
+        has_batches = said in (*WITH_BATCHES, "unknown")
+        _check_options(said, has_batches, records=records, offset=offset, version=api_version)
+        if has_batches:
+            return _print_batches(place, file, said, offset, has_records=records, is_json=is_json)
+        limit = MAX_CAPTURE_BYTES if said in CAPTURED else MAX_FILE_BYTES
+        data = _content(place, limit)
+        if len(data) > limit:
+            complain(f"{_name(file)}: more than {limit:,} bytes, too many for a {_words(said)}")
+            return IO_ERROR
+        if said in CAPTURED:
+            return _print_messages(
+                data, file, said, api_version, has_records=records, is_json=is_json
+            )
+        from ottla.cli.inspecting.entries import print_entries
+
+        return print_entries(data, _name(file), said, base_offset, is_json=is_json)
+
+
+@contextmanager
+def _opened(
+    file: str, kind: str | None, storage_options: dict[str, str]
+) -> Iterator[tuple[Place | None, str, int | None]]:
+    """Yields a file, its kind, and its base offset; or no file, and why there is none."""
+    if file == STANDARD_INPUT:
+        from ottla.cli.inspecting.standard_input import spooled
+
+        with spooled() as place:
+            yield place, kind or "segment", None
+        return
     path = full_path(file)
     files = files_of(file, storage_options)
-    reason = _fault(path, files)
-    position: int | None = 0
-    if reason is None:
-        place = files.place(path)
-    if reason is None and offset is not None:
-        position = find_offset(place, offset)
-        reason = f"offset {offset} is beyond its last batch" if position is None else None
-    if reason is not None or position is None:
-        complain(f"{display(os.fsencode(file))}: {reason}")
-        return 3
-    columns = RECORD_COLUMNS if records else BATCH_COLUMNS
-    chunks = record_chunks(place, position) if records else batch_chunks(place, position)
-    rows: Iterator[Row] = (row for chunk in chunks for row in chunk)
-    if records and offset is not None:
-        rows = _from_offset(rows, offset)
-    if form == "jsonl":
-        lines: Iterable[str] = (json_line(columns, row) for row in rows)
-    elif records:
-        lines = _record_lines(_as_dicts(columns, rows))
-    else:
-        lines = _batch_lines(_as_dicts(columns, rows), position)
-    sys.stdout.writelines(line + "\n" for line in lines)
-    return 0
+    reason = _fault(path, files, kind)
+    if reason is not None:
+        yield None, reason, None
+        return
+    named, _, base_offset = classify(os.path.basename(path))
+    yield files.place(path), kind or named, base_offset
 
 
-def _fault(path: bytes, files: Files) -> str | None:
+def _fault(path: bytes, files: Files, kind: str | None) -> str | None:
     """Returns why a file cannot be inspected. A FIFO must not be opened, which would block."""
     entry = files.stat(path)
     if entry.is_directory:
         return "a directory: give a segment in it, or use `ottla audit`"
     if entry.fault is not None:
         return "not a file"
-    if not may_hold_batches(entry.name):
-        kind = classify(entry.name)[0]
-        return f"{kind.replace('-', ' ')}, not a segment: give its .log file"
+    named = classify(entry.name)[0]
+    if kind is None and named not in (*WITH_BATCHES, *SIDE_KINDS, "unknown"):
+        return f"{_words(named)}, not a segment: give its .log file"
     return None
 
 
-def _as_dicts(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
-    names = [column.name for column in columns]
-    return (dict(zip(names, row, strict=True)) for row in rows)
+def _check_options(
+    said: str, has_batches: bool, *, records: bool, offset: int | None, version: int | None
+) -> None:
+    """Raises UsageError if an option does not go with a kind."""
+    if offset is not None and not has_batches:
+        raise click.UsageError(f"--offset is of a segment, not of a {_words(said)}")
+    if records and not has_batches and said not in CAPTURED:
+        raise click.UsageError(f"a {_words(said)} has no --records")
+    if version is None:
+        return
+    if said not in CAPTURED:
+        raise click.UsageError("--api-version is of a capture: say --as, too")
+    from ottla.cli.inspecting.captures import versions_of
 
-
-def _from_offset(rows: Iterable[Row], offset: int) -> Iterator[Row]:
-    """Skips rows up to the offset; all rows after the first match pass, whatever their offset."""
-    index = [column.name for column in RECORD_COLUMNS].index("offset")
-    return dropwhile(lambda row: bool(row[index] < offset), rows)
-
-
-def _batch_lines(batches: Iterable[dict[str, Any]], position: int) -> Iterator[str]:
-    yield (
-        f"{'position':>10} {'size':>8} {'offsets':<23} {'records':>7} {'codec':<6}"
-        f" {'max timestamp':<24} attributes"
-    )
-    for batch in batches:
-        if batch["position"] != position:
-            yield f"{position:>10} {batch['position'] - position:>8} not a batch"
-        position = batch["position"] + batch["size"]
-        offsets = _span(batch["base_offset"], batch["last_offset"])
-        count = "-" if batch["record_count"] is None else batch["record_count"]
-        yield (
-            f"{batch['position']:>10} {batch['size']:>8} {offsets:<23} {count:>7}"
-            f" {batch['compression']:<6} {time_text(batch['max_timestamp']):<24}"
-            f" {_attributes(batch)}"
-        ).rstrip()
-
-
-def _attributes(batch: dict[str, Any]) -> str:
-    """The attributes of a batch that not every batch has."""
-    attributes = []
-    if batch["is_valid"] is False:
-        attributes.append("CRC MISMATCH")
-    if batch["magic"] != CURRENT_MAGIC:
-        attributes.append(f"magic {batch['magic']}")
-    if batch["is_control"]:
-        attributes.append("control")
-    if batch["is_transactional"]:
-        attributes.append("transactional")
-    if batch["timestamp_type"] == "LogAppendTime":
-        attributes.append("LogAppendTime")
-    if batch["producer_id"] is not None and batch["producer_id"] >= 0:
-        attributes.append(f"producer {batch['producer_id']}/{batch['producer_epoch']}")
-    if batch["base_sequence"] is not None and batch["base_sequence"] >= 0:
-        attributes.append(f"seq {_span(batch['base_sequence'], batch['last_sequence'])}")
-    if batch["partition_leader_epoch"]:
-        attributes.append(f"leader epoch {batch['partition_leader_epoch']}")
-    if batch["delete_horizon_ms"] is not None:
-        attributes.append(f"delete horizon {time_text(batch['delete_horizon_ms'])}")
-    return " ".join(attributes)
-
-
-def _record_lines(records: Iterable[dict[str, Any]]) -> Iterator[str]:
-    for record in records:
-        line = record_line(
-            record["offset"],
-            record["timestamp"],
-            record["key"],
-            record["value"],
-            record["headers"],
-            control=record["control"],
+    known = versions_of(said)
+    if version not in known:
+        raise click.UsageError(
+            f"a {_words(said)} has the versions {known[0]} to {known[-1]}, not {version}"
         )
-        if record["sequence"] is not None and record["sequence"] >= 0:
-            line += f" seq {record['sequence']}"
-        yield line
 
 
-def _span(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}..{last}"
+def _print_batches(
+    place: Place, file: str, said: str, offset: int | None, *, has_records: bool, is_json: bool
+) -> int:
+    position: int | None = 0
+    if offset is not None:
+        position = find_offset(place, offset)
+        if position is None:
+            complain(f"{_name(file)}: offset {offset} is beyond its last batch")
+            return IO_ERROR
+    elif said == "unknown" or file == STANDARD_INPUT:
+        size = place.size
+        if size and first_batch(place, 0) is None:
+            complain(
+                f"{_name(file)}: no record batch in its {count(size, 'byte')}; --as says what else"
+                " it is"
+            )
+            return IO_ERROR
+    lines = lines_of(place, position or 0, has_records=has_records, is_json=is_json, offset=offset)
+    sys.stdout.writelines(line + "\n" for line in lines)
+    return 0
+
+
+def _print_messages(
+    data: bytes, file: str, said: str, version: int | None, *, has_records: bool, is_json: bool
+) -> int:
+    from ottla.cli.inspecting.captures import captured
+    from ottla.cli.inspecting.messages import message_json, message_lines
+
+    try:
+        for found in captured(said, data, version):
+            if is_json:
+                sys.stdout.write(message_json(said, found, has_records=has_records) + "\n")
+                continue
+            lines = message_lines(said, found, has_records=has_records)
+            sys.stdout.writelines(line + "\n" for line in lines)
+    except MalformedFrameError as error:
+        complain(f"{_name(file)}: {error}")
+        return IO_ERROR
+    return 0
+
+
+def _content(place: Place, limit: int) -> bytes:
+    """Returns the bytes of a file; of a larger one than the limit more than that."""
+    with place.open() as opened:
+        return opened.read(limit + 1)
+
+
+def _words(kind: str) -> str:
+    return kind.replace("-", " ")
+
+
+def _name(file: str) -> str:
+    return "standard input" if file == STANDARD_INPUT else display(os.fsencode(file))

@@ -2,6 +2,7 @@
 
 use ottla_format::error::{Error, Family};
 use ottla_format::error_code::ErrorCode;
+use ottla_log::sidefiles::snapshot::SnapshotError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
@@ -59,6 +60,16 @@ pub(crate) fn refused(
             let said = format!("{name} ({code}): {message}");
             PyErr::from_type(class.clone(), (said, code, name, record_errors.unbind()))
         }
+        Err(error) => error,
+    }
+}
+
+/// The exception for bytes that are no producer snapshot.
+#[cold]
+pub(crate) fn snapshot_error(py: Python<'_>, error: &SnapshotError) -> PyErr {
+    static SNAPSHOT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    match class(py, &SNAPSHOT, "ProducerSnapshotError") {
+        Ok(class) => PyErr::from_type(class.clone(), (error.to_string(), error.name())),
         Err(error) => error,
     }
 }

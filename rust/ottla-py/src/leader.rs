@@ -36,16 +36,8 @@ fn out_of_range(py: Python<'_>, error: &OffsetOutOfRange) -> PyErr {
 }
 
 fn not_restored(py: Python<'_>, error: &RestoreError) -> PyErr {
-    static SNAPSHOT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     match error {
-        RestoreError::Snapshot(snapshot) => {
-            match SNAPSHOT.import(py, "ottla.errors", "ProducerSnapshotError") {
-                Ok(class) => {
-                    PyErr::from_type(class.clone(), (snapshot.to_string(), snapshot.name()))
-                }
-                Err(error) => error,
-            }
-        }
+        RestoreError::Snapshot(snapshot) => crate::errors::snapshot_error(py, snapshot),
         RestoreError::Batch(batch) => crate::errors::to_python(py, batch),
         RestoreError::Producer { refusal, .. } => {
             kafka_error(py, refusal.error(), error.to_string())

@@ -60,6 +60,7 @@ mod segment;
 mod segment_table;
 mod shown;
 mod side_check;
+mod side_entries;
 mod sidefiles;
 mod topic_settings;
 mod validate;
@@ -174,6 +175,8 @@ mod _engine {
         check_names, epoch_beyond_end, foreign_topic_ids, missing_log, offset_beyond_end,
         partitions_without_directory, proved_end, unreadable_text_file,
     };
+    #[pymodule_export]
+    use crate::side_entries::parse_side_entries;
     #[pymodule_export]
     use crate::sidefiles::{
         parse_leader_epochs, parse_meta_properties, parse_offset_checkpoint,
