@@ -94,3 +94,6 @@ def test_the_script_of_a_shell_is_what_it_can_read(run: Run, shell: str, tmp_pat
 
 def test_a_shell_that_is_not_known_is_wrong_usage(run: Run) -> None:
     assert run("completion", "tcsh").status == 64
+    ran = run("completion")
+    assert ran.status == 64
+    assert "\\x09" not in ran.err

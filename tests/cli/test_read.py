@@ -288,6 +288,7 @@ def test_what_cannot_be_read_is_said(
     ran = run("read", name)
     assert (ran.status, ran.out) == (3, "")
     assert reason in ran.err
+    assert ran.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("options", [("--from", "-1"), ("--isolation", "none"), ("--format", "x")])

@@ -172,5 +172,5 @@ def _near(path: str | bytes) -> str:
 
 def _show(error: click.ClickException) -> None:
     """Prints an error of the command line, which may repeat any argument."""
-    text = "\n".join(map(visible, error.format_message().split("\n")))
+    text = "\n".join(map(visible, error.format_message().expandtabs(2).split("\n")))
     try_to_tell(click.UsageError(text, getattr(error, "ctx", None)).show)

@@ -95,7 +95,10 @@ def _of_meta_properties(data: bytes, _base_offset: int | None) -> SideEntries:
 def _of_text(
     columns: tuple[str, ...], rows: list[Any], fault: tuple[str, str, str] | None
 ) -> SideEntries:
-    return SideEntries(columns, rows, fault=None if fault is None else fault[0])
+    if fault is None:
+        return SideEntries(columns, rows)
+    message, expected, found = fault
+    return SideEntries(columns, rows, fault=f"{message}: {found} where {expected} is expected")
 
 
 KINDS: dict[str, Callable[[bytes, int | None], SideEntries]] = {

@@ -84,7 +84,7 @@ class Reading:
                 complain(self._nothing(source))
             if len(missed) > MISSED_SHOWN:
                 complain(f"nor in {count(len(missed) - MISSED_SHOWN, 'more partition')}")
-        elif missed:
+        elif missed and not self._selection.keys:
             names = listed([source.title for source in missed], MISSED_SHOWN)
             complain(f"no such record in {names}")
         return self.status
@@ -97,10 +97,10 @@ class Reading:
             for taken, record in enumerate(self._deserialized(source, fitting), 1):  # noqa: B007
                 yield record
         except NotAPartitionError as error:
-            complain(error)
-            self.status = IO_ERROR
             if not self._goes_on:
                 raise
+            complain(error)
+            self.status = IO_ERROR
             return
         except OSError as error:
             if not self._goes_on:

@@ -77,7 +77,7 @@ def _at(path: str, storage_options: dict[str, str]) -> Iterator[Source | None]:
     if not there or (len(there) == 1 and there[0].directory in (full, os.path.dirname(full))):
         # Whoever reads it says what it is if it is no partition.
         topic, number = (there[0].topic, there[0].partition) if there else (None, None)
-        yield Source(full, shown, topic, number)
+        yield Source(os.fsencode(path), shown, topic, number)
         return
     left_out = [partition for partition in there if partition.state != "live"]
     if left_out:
