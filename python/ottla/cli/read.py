@@ -17,9 +17,7 @@ from ottla.cli.reading.sources import find
 from ottla.cli.reading.times import TIME
 from ottla.cli.terminal import complain, say
 from ottla.errors import NotAPartitionError, StorageError
-from ottla.logs.output import check_output
 from ottla.logs.reading import Isolation
-from ottla.storage.directory import check_new_directory, check_new_file
 from ottla.words import count
 
 if TYPE_CHECKING:
@@ -318,6 +316,9 @@ def _target(options: dict[str, Any], paths: Sequence[str]) -> str | None:
     target: str | None = directory if file is None else file
     if target is None:
         return None
+    from ottla.logs.output import check_output
+    from ottla.storage.directory import check_new_directory, check_new_file
+
     hint = "--output" if file is None else "--output-file"
     try:
         (check_new_directory if file is None else check_new_file)(target)

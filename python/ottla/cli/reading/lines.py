@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import sys
+from binascii import b2a_base64
 from typing import TYPE_CHECKING, Protocol
 
 from ottla.cli.record_text import JsonText, record_line
@@ -64,7 +64,7 @@ def json_of(value: bytes | JsonText | None) -> str:
     try:
         return json_text(value.decode())
     except UnicodeDecodeError:
-        return f'{{"base64": "{base64.b64encode(value).decode()}"}}'
+        return f'{{"base64": "{b2a_base64(value, newline=False).decode()}"}}'
 
 
 def values(_source: Source, records: Iterable[ReadRecord]) -> Iterator[bytes]:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ottla.cli.reading.lines import csv_head, csv_lines, json_lines, text_lines, values
-from ottla.cli.reading.tables import check_pyarrow, write_table
 from ottla.errors import OttlaError
-from ottla.storage.directory import new_directory, new_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,6 +65,8 @@ class Output:
         self.has_titles = False
         self._table: TableForm | None = None
         if lines is None and form in {"arrow", "parquet"}:
+            from ottla.cli.reading.tables import check_pyarrow
+
             self._table = "arrow" if form == "arrow" else "parquet"
             check_pyarrow(self._table)
 
@@ -92,6 +92,8 @@ class Output:
         Raises:
             FileExistsError: it is there already.
         """
+        from ottla.storage.directory import new_file
+
         with new_file(target) as file:
             self._write(file, parts)
 
@@ -101,6 +103,8 @@ class Output:
         Raises:
             FileExistsError: it is there already, and not empty.
         """
+        from ottla.storage.directory import new_directory
+
         with new_directory(os.path.abspath(target)) as partial:
             for source, records in parts:
                 path = os.path.join(partial, *_hive(source))
@@ -121,6 +125,8 @@ class Output:
         has_place: bool = True,
     ) -> None:
         if self._table is not None:
+            from ottla.cli.reading.tables import write_table
+
             write_table(
                 sink,
                 self._table,

@@ -9,7 +9,6 @@ from ottla.cli.terminal import complain
 from ottla.errors import NotAPartitionError
 from ottla.logs.listing import take_inventory
 from ottla.logs.names import display
-from ottla.logs.near import near_names
 from ottla.storage import files_within, full_path
 from ottla.words import listed
 
@@ -127,6 +126,8 @@ def _nothing_matches(
 ) -> str:
     names = {topic for topic, _ in known if topic is not None}
     if topics and not _matching(names, topics):
+        from ottla.logs.near import near_names
+
         wanted = ", ".join(repr(glob) for glob in topics)
         return f"no topic matches {wanted}{near_names(topics[0], names, 'topics')}"
     if partitions:
