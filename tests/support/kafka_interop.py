@@ -44,17 +44,33 @@ def kafka_on(
     home: Path, release: str, *, is_formatted: bool = True, **settings: str
 ) -> Iterator[str]:
     """Runs a broker on the logs below a directory; without Java or Maven the test is skipped."""
+    _require_jars(release)
+    with kafka_broker.broker(
+        home, version=release, is_formatted=is_formatted, **settings
+    ) as broker:
+        yield broker.bootstrap_servers
+    assert [path.name for path in (home / "logs").glob("*-stray")] == []
+
+
+@contextlib.contextmanager
+def killed_kafka(home: Path, release: str, **settings: str) -> Iterator[kafka_broker.Kafka]:
+    """Runs a broker that the test may kill and start again."""
+    _require_jars(release)
+    kafka = kafka_broker.Kafka(home, version=release, **settings)
+    try:
+        kafka.start()
+        yield kafka
+    finally:
+        kafka.stop()
+
+
+def _require_jars(release: str) -> None:
     try:
         kafka_broker.broker_jars(release)
     except MissingError as error:
         if os.environ.get("CI"):
             pytest.fail(str(error), pytrace=False)
         pytest.skip(str(error))
-    with kafka_broker.broker(
-        home, version=release, is_formatted=is_formatted, **settings
-    ) as broker:
-        yield broker.bootstrap_servers
-    assert [path.name for path in (home / "logs").glob("*-stray")] == []
 
 
 def findings(home: Path) -> list[str]:
