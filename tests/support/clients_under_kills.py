@@ -6,9 +6,17 @@ offsets of its group in the same transactions, and one reads what is committed a
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from ottla.client import Consumer, KafkaError, Producer, TopicPartition, run_transaction
+from ottla.client import (
+    Consumer,
+    KafkaError,
+    Producer,
+    RecordMetadata,
+    TopicPartition,
+    run_transaction,
+)
 from support.content import listed
 
 PARTITIONS = 2
@@ -101,12 +109,6 @@ class Clients:
         )
 
     def _produce(self) -> None:
-        def told(metadata: Any, error: BaseException | None, partition: int, number: int) -> None:
-            if error is not None or metadata.partition != partition:
-                self.faults.append(f"{number} is not delivered: {error!r}")
-            else:
-                self.acknowledged[partition].append(number)
-
         with self._producer() as producer:
             while not self._is_over.is_set():
                 for partition in range(PARTITIONS):
@@ -115,13 +117,23 @@ class Clients:
                         "plain",
                         b"%d" % number,
                         partition=partition,
-                        on_delivery=lambda metadata, error, p=partition, n=number: told(
-                            metadata, error, p, n
-                        ),
+                        on_delivery=partial(self._told, partition, number),
                     )
                     self.sent[partition] += 1
                 self._is_over.wait(0.002)
             producer.flush(ENDS_WITHIN_S)
+
+    def _told(
+        self,
+        partition: int,
+        number: int,
+        metadata: RecordMetadata | None,
+        error: BaseException | None,
+    ) -> None:
+        if metadata is None or metadata.partition != partition:
+            self.faults.append(f"{number} is not delivered: {error!r}")
+        else:
+            self.acknowledged[partition].append(number)
 
     def _transact(self) -> None:
         number = 0

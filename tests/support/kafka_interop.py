@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ottla
 import pytest
@@ -53,7 +53,7 @@ def kafka_on(
 
 
 @contextlib.contextmanager
-def killed_kafka(home: Path, release: str, **settings: str) -> Iterator[kafka_broker.Kafka]:
+def killed_kafka(home: Path, release: str, **settings: Any) -> Iterator[kafka_broker.Kafka]:
     """Runs a broker that the test may kill and start again."""
     _require_jars(release)
     kafka = kafka_broker.Kafka(home, version=release, **settings)
