@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ottla.audit.catalogue.findings import Finding
+    from ottla.audit.catalogue.finding import Finding
     from ottla.audit.pipeline import Level
     from ottla.audit.plan.plan import Plan
     from ottla.audit.result.result import AuditResult, Summary
@@ -34,7 +34,7 @@ else:
             "AuditResult": "ottla.audit.result.result",
             "Column": "ottla.logs.columns",
             "Damage": "ottla.logs.reading",
-            "Finding": "ottla.audit.catalogue.findings",
+            "Finding": "ottla.audit.catalogue.finding",
             "Isolation": "ottla.logs.reading",
             "Level": "ottla.audit.pipeline",
             "Progress": "ottla.audit.run.pace",

@@ -20,12 +20,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from ottla import _engine
-from ottla.audit.advice.deeds import with_advice
 from ottla.audit.judge.collector import Collector
-from ottla.audit.judge.coordinators import with_coordinators, without_coordinators
 from ottla.audit.judge.judge import judge_log
 from ottla.audit.judge.log_ends import with_witnesses_elsewhere
-from ottla.audit.judge.restarts import with_restarts
+from ottla.audit.judge.suspects import all_open_unchanged
+from ottla.audit.judge.transaction_rows import has_coordinators, without_coordinators
 from ottla.audit.plan.plan import MIN_SPLIT_BYTES
 from ottla.audit.result.result import make_result
 from ottla.severity import SEVERITIES
@@ -106,12 +105,28 @@ def carry_out(runner: Runner) -> Outcome:
     outcome = _scanned(runner)
     # Each stage runs in threads of its own, which take nothing of what those before have freed.
     _engine.release_freed_memory()
-    outcome = with_restarts(runner.plan, outcome, runner.predict_starts)
-    outcome = with_advice(runner.plan, outcome, runner.price_options)
-    _engine.release_freed_memory()
-    outcome = with_coordinators(runner.plan, outcome, runner.read_coordinators)
+    if not all_open_unchanged(runner.plan, outcome.findings):
+        outcome = _with_next_start(runner, outcome)
+        _engine.release_freed_memory()
+    outcome = _with_coordinators(runner, outcome)
     outcome = with_witnesses_elsewhere(runner.plan, outcome)
     return replace(outcome, elapsed_s=time.monotonic() - started, started_ms=started_ms)
+
+
+def _with_next_start(runner: Runner, outcome: Outcome) -> Outcome:
+    from ottla.audit.advice.deeds import with_advice
+    from ottla.audit.judge.restarts import with_restarts
+
+    outcome = with_restarts(runner.plan, outcome, runner.predict_starts)
+    return with_advice(runner.plan, outcome, runner.price_options)
+
+
+def _with_coordinators(runner: Runner, outcome: Outcome) -> Outcome:
+    if not has_coordinators(runner.plan):
+        return without_coordinators(outcome)
+    from ottla.audit.judge.coordinators import with_coordinators
+
+    return with_coordinators(runner.plan, outcome, runner.read_coordinators)
 
 
 def judge_scans(

@@ -5,8 +5,7 @@ Names and meanings of the columns of batches and records are defined in the engi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ottla import _engine
 
@@ -20,8 +19,7 @@ Row: TypeAlias = tuple[Any, ...]
 """Values in the order of the columns."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """Name, type and meaning of a column. Values that do not apply are null."""
 
     name: str

@@ -103,16 +103,14 @@ class Partition:
         return self.live_base_offsets[after] if after < len(self.live_base_offsets) else None
 
 
-@dataclass(frozen=True, slots=True)
-class LogDirectory:
+class LogDirectory(NamedTuple):
     """One of a broker's `log.dirs`: the files in it that are not a partition's."""
 
     path: bytes
     files: tuple[FileEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(NamedTuple):
     """A path that was given but cannot be audited, and the reason."""
 
     path: bytes

@@ -8,7 +8,7 @@ from typing import Any
 
 import ottla
 import pytest
-from ottla.audit.catalogue.findings import PlacedFinding
+from ottla.audit.catalogue.finding import PlacedFinding
 from ottla.audit.result.traces import LogEnd, group_findings
 from support.logs import TIMESTAMP, segment_name
 from support.small_log import (

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ottla.audit import audit
 from ottla.audit.catalogue.explain import explain
-from ottla.audit.catalogue.findings import PlacedFinding
+from ottla.audit.catalogue.finding import PlacedFinding
 from ottla.audit.result import split
 from ottla.storage import LocalPlace
 from support.logs import batches, segment, segment_name, write_partition

@@ -9,7 +9,7 @@ import ottla
 import polars as pl
 import pyarrow as pa
 import pytest
-from ottla.audit.catalogue.findings import Finding
+from ottla.audit.catalogue.finding import Finding
 from ottla.audit.result.columns import FILE_COLUMNS, TABLES, tables_markdown
 from ottla.audit.result.tables import CHUNK_ROWS, Table, json_line, jsonable
 from ottla.errors import MissingDependencyError

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ottla.audit.advice.deed import DeedName
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
     from ottla.logs.inventory import Partition

@@ -1,83 +1,23 @@
-"""A finding, as passed between the stages of an audit, and as displayed in tables and reports.
+"""Findings made, sorted and counted.
 
-The engine detects faults. A `PlacedFinding` locates one by paths of the plan, so that no stage has
-to parse a displayed name; `result` turns it into a `Finding` once.
+What a finding is made of is loaded with the first one: most logs have none.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ottla.audit.catalogue.explain import explain
 from ottla.severity import SEVERITIES, Severity
-from ottla.text import visible_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ottla import _engine
+    from ottla.audit.catalogue.finding import PlacedFinding
 
 UNREADABLE = "unreadable"
 """The finding that something given was not audited (exit status 3)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """What a finding says, whether its place is a path of the plan or a displayed name."""
-
-    name: str
-    severity: Severity
-    message: str
-    position: int | None = None
-    size: int | None = None
-    first_offset: int | None = None
-    last_offset: int | None = None
-    record_index: int | None = None
-    producer_id: int | None = None
-    next_good_offset: int | None = None
-    cause: str | None = None
-    replica: str | None = None
-    good_replicas: tuple[str, ...] | None = None
-    commands: tuple[str, ...] = ()
-    expected: str | None = None
-    found: str | None = None
-
-
-_SAID = tuple(field.name for field in fields(Fault))
-_said = attrgetter(*_SAID)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding(Fault):
-    """A fault, its place, and what was expected.
-
-    The fields are the columns of the `findings` table; see `docs/tables.md`.
-    """
-
-    file: str | None
-    topic: str | None
-    partition: int | None
-    event: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlacedFinding(Fault):
-    """A fault at a place of the plan."""
-
-    path: bytes | None
-    """The file or directory."""
-    directory: bytes | None = None
-    """Directory of the partition that it is about."""
-    pattern: str | None = None
-    """Pattern of topics, if it is not about a file."""
-
-    def displayed(self, *, file: str | None, topic: str | None, partition: int | None) -> Finding:
-        """Returns the finding as displayed in tables and reports."""
-        # Sentences and commands quote names of strangers.
-        said: dict[str, Any] = dict(zip(_SAID, map(visible_all, _said(self)), strict=True))
-        return Finding(file=file, topic=topic, partition=partition, **said)
 
 
 def by_place(finding: PlacedFinding) -> tuple[bytes, int, int, str]:
@@ -97,6 +37,8 @@ def make_finding(
     found: str | None = None,
 ) -> PlacedFinding:
     """Returns a finding with the severity that the catalogue has for its name."""
+    from ottla.audit.catalogue.finding import PlacedFinding
+
     return PlacedFinding(
         name=name,
         severity=explain(name).severity,
@@ -120,6 +62,8 @@ def place_finding(
     commands: tuple[str, ...] = (),
 ) -> PlacedFinding:
     """Returns a finding of the engine at its place."""
+    from ottla.audit.catalogue.finding import PlacedFinding
+
     return PlacedFinding(
         name=finding.name,
         severity=finding.severity,

@@ -12,7 +12,7 @@ from ottla.severity import SEVERITIES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
 
 MAX_FINDINGS = 4096
 """Findings of one name in one directory; as many as the engine keeps of a partition."""

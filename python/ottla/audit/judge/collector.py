@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ottla.audit.advice.deed import Deed
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.judge import JudgedLog
     from ottla.audit.plan.plan import Log, Plan
     from ottla.logs.columns import Row

@@ -14,7 +14,7 @@ from ottla.logs.names import HIGH_WATERMARKS, display
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.plan.copies import Copies
     from ottla.audit.plan.plan import Log
     from ottla.logs.checkpoints import Checkpoints

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ottla import _engine
 from ottla.audit.catalogue.explain import force_commands, transaction_commands
 from ottla.audit.catalogue.findings import by_place, make_finding, place_finding
+from ottla.audit.judge.transaction_rows import UNKNOWN_TO_COORDINATORS, TransactionRows
 from ottla.logs.metadata import cluster_id
 from ottla.logs.names import (
     CONSUMER_OFFSETS,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.collector import Outcome, TableRows
     from ottla.audit.plan.plan import Log, Plan
     from ottla.logs.inventory import Partition
@@ -41,17 +42,12 @@ if TYPE_CHECKING:
     ReadTopics: TypeAlias = Callable[[Sequence["ReadRequest"]], Iterable["ReadAnswer | None"]]
     """Runs requests."""
 
-COORDINATOR_TABLES = ("groups", "transactional_ids")
-"""Tables that are filled here."""
-
 UNENDED = ("open", "hanging")
 """States of transactions without an end marker."""
 
 UNKNOWN_OF_GROUPS = dict.fromkeys(
     ("offset", "leader_epoch", "metadata", "commit_timestamp_ms", "expire_timestamp_ms")
 )
-
-UNKNOWN_TO_COORDINATORS = {"transactional_id": None, "coordinator_state": None}
 
 Rows = list[dict[str, Any]]
 Undecoded = tuple[int, tuple[int, str] | None, int]
@@ -64,21 +60,11 @@ Cluster = str | bytes
 Key = tuple[Cluster, str | None, int | None]
 
 
-def without_coordinators(outcome: Outcome) -> Outcome:
-    """Returns the outcome if no topic of the coordinators is audited."""
-    transactions = outcome.tables["transactions"]
-    known = _TransactionRows(transactions, lambda *_: UNKNOWN_TO_COORDINATORS)
-    tables = {**outcome.tables, "transactions": known, "groups": (), "transactional_ids": ()}
-    return replace(outcome, tables=tables)
-
-
 def with_coordinators(plan: Plan, outcome: Outcome, read: ReadTopics) -> Outcome:
-    """Returns the outcome with tables and findings of the coordinators' topics, if audited.
+    """Returns the outcome with tables and findings of the coordinators' topics.
 
     `read` runs requests, and returns their `rows` in order.
     """
-    if not any(partition.topic in INTERNAL_TOPICS for partition in plan.partitions):
-        return without_coordinators(outcome)
     locations = _Locations(plan, outcome)
     findings: list[PlacedFinding] = []
     rows = _read(plan, locations, read, findings)
@@ -96,7 +82,7 @@ def with_coordinators(plan: Plan, outcome: Outcome, read: ReadTopics) -> Outcome
     transactions = outcome.tables["transactions"]
     producers = _TransactionalProducers(ids, transactions, locations)
     tables = dict(outcome.tables)
-    tables["transactions"] = _TransactionRows(transactions, producers.columns)
+    tables["transactions"] = TransactionRows(transactions, producers.columns)
     tables["groups"] = tuple(groups)
     tables["transactional_ids"] = tuple(
         (partition, {**row, "partitions": [f"{topic}-{n}" for topic, n in row["partitions"]]})
@@ -128,30 +114,6 @@ def _with_share_states(groups: PlacedRows, states: PlacedRows, locations: _Locat
     for _, row in found:
         row.pop("topic_id", None)
     return found
-
-
-class _TransactionRows:
-    """Rows of transactions with columns of the coordinator, added when they are read."""
-
-    def __init__(
-        self,
-        transactions: TableRows,
-        coordinator_columns: Callable[[Partition, Mapping[str, Any]], Mapping[str, Any]],
-    ) -> None:
-        self._transactions = transactions
-        self._coordinator_columns = coordinator_columns
-
-    def __len__(self) -> int:
-        return len(self._transactions)
-
-    def __iter__(self) -> Iterator[tuple[Partition, Mapping[str, Any]]]:
-        for partition, row in self._transactions:
-            yield partition, {**row, **self._coordinator_columns(partition, row)}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _TransactionRows) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class _Locations:

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.audit.catalogue.findings import place_finding
 from ottla.audit.judge import side_files
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ottla import _engine
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.context import Surroundings
     from ottla.audit.plan.plan import Log
     from ottla.logs.inventory import Inventory
@@ -32,8 +31,7 @@ ENGINE_TABLES = ("gaps", "transactions", "producers", "epochs", "timeline", "met
 """Tables whose rows the engine returns when it merges the segments of a partition."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedLog:
+class JudgedLog(NamedTuple):
     """The result of judging the files of a log; small and picklable."""
 
     packed: PackedLog

@@ -15,7 +15,7 @@ from ottla.words import listed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
 

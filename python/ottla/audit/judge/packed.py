@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -41,8 +40,7 @@ PIECE_ROWS = 1024
 """Rows of a table that are unpacked at a time, where a log has more."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackedLog:
+class PackedLog(NamedTuple):
     """The scanned files of a log and its rows of every table; a few hundred bytes, picklable."""
 
     data: bytes

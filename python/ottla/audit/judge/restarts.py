@@ -11,17 +11,17 @@ from array import array
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ottla.audit.catalogue.explain import explain
-from ottla.logs.names import LOG_START_OFFSETS, PARTITION_METADATA, RECOVERY_POINTS
+from ottla.audit.judge.suspects import has_topic_id, suspects_of
+from ottla.logs.names import LOG_START_OFFSETS, RECOVERY_POINTS
 from ottla.logs.packed import PackedRows
 from ottla.logs.recovery import places_of, predict_starts
 from ottla.storage import ANYWHERE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
     from ottla.logs.checkpoints import Checkpoints
@@ -95,8 +95,8 @@ def start_requests(
 ) -> list[StartRequest]:
     """Returns requests for the partitions with a finding, in the order of the plan."""
     partitions = plan.inventory.partitions
-    has_ids = {os.path.dirname(p.directory) for p in partitions if _has_topic_id(p)}
-    suspects = _suspects(plan, findings, has_ids)
+    has_ids = {os.path.dirname(p.directory) for p in partitions if has_topic_id(p)}
+    suspects = suspects_of(plan, findings, has_ids)
     ends: dict[bytes, int] = {}
     aborted = {p.directory: array("q") for p in suspects}
     if suspects:
@@ -117,26 +117,6 @@ def start_requests(
         )
         for partition in suspects
     ]
-
-
-def _has_topic_id(partition: Partition) -> bool:
-    return PARTITION_METADATA in partition.names
-
-
-def _suspects(
-    plan: Plan, findings: Iterable[PlacedFinding], has_ids: Collection[bytes]
-) -> list[Partition]:
-    """Returns live partitions with a finding that may matter to a start, or without a topic id."""
-    found = {f.directory for f in findings if explain(f.name).matters_to_start}
-    suspects = []
-    for partition in plan.partitions:
-        if partition.state != "live" or not partition.is_whole:
-            continue
-        above = os.path.dirname(partition.directory)
-        lacks_id = above in has_ids and not _has_topic_id(partition)
-        if (partition.directory in found or lacks_id) and partition.has_segments:
-            suspects.append(partition)
-    return suspects
 
 
 def _row(start: Start) -> Row:

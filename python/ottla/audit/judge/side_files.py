@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ottla import _engine
 from ottla.audit.catalogue.findings import make_finding, place_finding
@@ -36,7 +36,7 @@ from ottla.storage import join
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.logs.checkpoints import Checkpoints
     from ottla.logs.inventory import FileEntry, Inventory, LogDirectory, Partition
     from ottla.storage import Files
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 Content = TypeVar("Content")
 
 
-@dataclass(frozen=True, slots=True)
-class LogRange:
+class LogRange(NamedTuple):
     """Start and end of a partition's log, by its segments."""
 
     start_offset: int
@@ -186,8 +185,7 @@ def _beyond_end(
         yield place_finding(found, path=file.path, directory=partition.directory)
 
 
-@dataclass(frozen=True, slots=True)
-class SmallFiles:
+class SmallFiles(NamedTuple):
     """The content of the text files in a partition's directory, each read once."""
 
     leader_epochs: Sequence[tuple[int, int]] | None

@@ -15,7 +15,6 @@ both in `log.dirs` does not start.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.audit.catalogue.findings import make_finding
@@ -24,20 +23,18 @@ from ottla.logs.metadata import read_meta_properties
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.logs.inventory import Inventory, Partition
 
 
-@dataclass(frozen=True, slots=True)
-class Copies:
+class Copies(NamedTuple):
     """The copies of one partition, by name."""
 
     names: tuple[str, ...]
     partitions: tuple[Partition, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """A directory of a partition, and where it comes from."""
 
     partition: Partition

@@ -21,7 +21,7 @@ from ottla.storage import HeldFiles, files_within
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.plan.copies import Copies
     from ottla.logs.inventory import FileEntry, Inventory, LogDirectory, Partition
     from ottla.logs.names import FileKind

@@ -29,7 +29,7 @@ from ottla.words import count, listed, offsets
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
     from ottla.audit.result.times import LogTimes

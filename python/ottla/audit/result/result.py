@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ottla.audit.catalogue.explain import commands, transaction_commands
 from ottla.audit.catalogue.findings import UNREADABLE, by_place, severity_counts
 from ottla.audit.judge.collector import OUTCOME_TABLES
-from ottla.audit.judge.coordinators import COORDINATOR_TABLES
+from ottla.audit.judge.transaction_rows import COORDINATOR_TABLES
 from ottla.audit.result.columns import EVENTS, FINDINGS, TABLES
 from ottla.audit.result.events import make_events
 from ottla.audit.result.save import Format, save_tables
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ottla._engine import TableBatch
     from ottla.audit.advice.deed import Deed
-    from ottla.audit.catalogue.findings import Finding, PlacedFinding
+    from ottla.audit.catalogue.finding import Finding, PlacedFinding
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.judge.packed import ScannedFile
     from ottla.audit.plan.plan import Plan

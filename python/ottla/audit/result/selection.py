@@ -16,7 +16,7 @@ from ottla.severity import SEVERITIES, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ottla.audit.catalogue.findings import Finding
+    from ottla.audit.catalogue.finding import Finding
 
 _PLACE = (
     "name",

@@ -21,7 +21,7 @@ from ottla.records import read_batches
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.logs.columns import Row
     from ottla.storage import Place
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ottla._engine import Explanation
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
 
 Place: TypeAlias = "bytes | int | None"
 """The segment or the producer that a cause and its traces share, where they have to."""

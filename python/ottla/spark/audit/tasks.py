@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ottla.audit.advice.partition import AdviceRequest, PartitionOptions
-    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.judge import JudgedLog
     from ottla.audit.judge.restarts import StartRequest
     from ottla.audit.plan.plan import Log

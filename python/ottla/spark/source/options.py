@@ -175,7 +175,7 @@ def columns_of(table: str, layout: Layout, headers: Headers) -> tuple[Column, ..
     if table != "records":
         return TABLES[table]
     kind: ColumnType = "headers" if headers == "structs" else "list"
-    own = (replace(c, type=kind) if c.name == "headers" else c for c in TABLES[table])
+    own = (c._replace(type=kind) if c.name == "headers" else c for c in TABLES[table])
     return (*own, *TRAIT_COLUMNS)
 
 
