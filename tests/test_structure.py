@@ -31,7 +31,7 @@ CRATES = (
 # Lines of today, which may become fewer.
 LONG_FILES = {
     # The face of one extension module, which stubtest holds against it as one file.
-    "python/ottla/_engine.pyi": 1437,
+    "python/ottla/_engine.pyi": 1482,
 }
 LONG_FUNCTIONS: dict[str, int] = {}
 

@@ -135,7 +135,7 @@ def template(directory: Path, *, is_large: bool) -> Template:
         begin = time.perf_counter()
         judged = judge_group(rows, names_of(plan.inventory), surroundings)
         times.append(time.perf_counter() - begin)
-    quiet = replace(judged, logs=tuple((0, replace(log, findings=())) for _, log in judged.logs))
+    quiet = replace(judged, logs=tuple((0, log._replace(findings=())) for _, log in judged.logs))
     ranges = sum(row["kind"] in ("chunk", "scan") for row in rows)
     return Template(pickle.dumps(quiet, protocol=5), ranges, min(times))
 

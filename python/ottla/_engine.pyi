@@ -45,6 +45,7 @@ __all__ = [
     "Finding",
     "FlushJob",
     "Leader",
+    "PackedLog",
     "PartitionRecords",
     "PartitionScan",
     "Produced",
@@ -98,6 +99,7 @@ __all__ = [
     "follow_batches",
     "foreign_topic_ids",
     "join_columns",
+    "judge_clean",
     "judge_committed_offset",
     "judge_open_transaction",
     "kafka_versions",
@@ -118,6 +120,7 @@ __all__ = [
     "parse_partition_metadata",
     "parse_partition_name",
     "parse_side_entries",
+    "partition_tables",
     "partition_transactions",
     "partitions_of",
     "partitions_without_directory",
@@ -823,9 +826,51 @@ class PartitionScan:
     log_end_offset: Final[int | None]
     last_stable_offset: Final[int | None]
     findings: Final[list[tuple[int, Finding]]]
-    def table(
-        self, name: str, first: int = 0, limit: int | None = None
-    ) -> tuple[list[str], list[tuple[Any, ...]]]: ...
+
+@final
+class PackedLog:
+    def __new__(
+        cls, scans: Sequence[tuple[int, SegmentScan]], merged: Sequence[PartitionScan]
+    ) -> PackedLog: ...
+    batches: Final[int]
+    records: Final[int]
+    bytes: Final[int]
+    file_count: Final[int]
+    counts: Final[list[int]]
+    def files(self, piece: int) -> list[tuple[Any, ...]] | None: ...
+    def rows(self, table: str, piece: int) -> list[tuple[Any, ...]] | None: ...
+    def to_bytes(self) -> _Bytes: ...
+    @staticmethod
+    def from_bytes(data: _Bytes) -> PackedLog: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __lt__(self, other: object, /) -> bool: ...
+    def __le__(self, other: object, /) -> bool: ...
+    def __gt__(self, other: object, /) -> bool: ...
+    def __ge__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, tuple[_Bytes]]: ...
+
+def partition_tables() -> list[tuple[str, list[str]]]: ...
+def judge_clean(
+    directory: bytes,
+    names: tuple[bytes, ...],
+    sizes: Sequence[int],
+    *,
+    state: str,
+    level: str,
+    now_ms: int,
+    stopped_cleanly: bool,
+    is_consumer_offsets: bool,
+    topic: str,
+    log_start_offset: int | None,
+    recovery_point: int | None,
+    high_watermark: int | None,
+    first_dirty_offset: int | None,
+    cleanup_policy: str | None = None,
+    remote_storage: bool | None = None,
+    max_message_bytes: int | None = None,
+    is_preallocated: bool | None = None,
+) -> tuple[PackedLog, str | None, tuple[int, int]] | None: ...
 
 @final
 class Finding:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ottla import _engine
-from ottla.audit.judge.judge import ENGINE_TABLES
+from ottla.audit.judge.packed import ENGINE_TABLES
 from ottla.errors import AuditCancelledError
 from support.logs import segment, segment_name, write_partition
 
@@ -60,8 +60,9 @@ def whole(scan: _engine.SegmentScan) -> list[Any]:
     """All that a partition of one segment shows."""
     partition = _engine.merge_partition([(0, scan)], topic="orders")
     names = ("log_start_offset", "log_end_offset", "last_stable_offset", "findings")
+    packed = _engine.PackedLog([(0, scan)], [partition])
     return [getattr(partition, name) for name in names] + [
-        partition.table(table) for table in ENGINE_TABLES
+        packed.rows(table, 0) for table in ENGINE_TABLES
     ]
 
 

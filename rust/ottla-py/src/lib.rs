@@ -17,6 +17,7 @@ mod build;
 mod bytes;
 mod calls;
 mod check;
+mod clean;
 mod consumer_record;
 mod copies;
 mod error_codes;
@@ -33,7 +34,10 @@ mod leader;
 mod leader_options;
 mod names;
 mod numpy_columns;
+mod packed_log;
+mod packed_rows;
 mod partition;
+mod partition_tables;
 mod partitioning;
 mod place;
 mod plane;
@@ -99,6 +103,8 @@ mod _engine {
     #[pymodule_export]
     use crate::check::check_batches;
     #[pymodule_export]
+    use crate::clean::judge_clean;
+    #[pymodule_export]
     use crate::consumer_record::ConsumerRecord;
     #[pymodule_export]
     use crate::copies::{Copy, CopyFinding, Difference, compare_copies};
@@ -128,6 +134,8 @@ mod _engine {
         directory_kind, file_name, lacks_offset, parse_file_name, parse_partition_name,
         refuses_start, stray_name,
     };
+    #[pymodule_export]
+    use crate::packed_log::{PackedLog, partition_tables};
     #[pymodule_export]
     use crate::partition::{PartitionScan, merge_partition};
     #[pymodule_export]

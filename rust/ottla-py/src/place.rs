@@ -77,7 +77,7 @@ impl Place {
 
 /// Opens a file without waiting for a writer, in case the name has become that of a FIFO.
 #[cfg(unix)]
-fn open_file(path: &[u8]) -> io::Result<File> {
+pub(crate) fn open_file(path: &[u8]) -> io::Result<File> {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::OpenOptionsExt;
     let name = std::ffi::OsStr::from_bytes(path);
@@ -86,7 +86,7 @@ fn open_file(path: &[u8]) -> io::Result<File> {
 
 /// Opens a file. Bytes of a path are UTF-8 where names are text, as in Python's `os.fsencode`.
 #[cfg(not(unix))]
-fn open_file(path: &[u8]) -> io::Result<File> {
+pub(crate) fn open_file(path: &[u8]) -> io::Result<File> {
     let name = std::str::from_utf8(path)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidFilename, error))?;
     File::open(name)

@@ -6,11 +6,11 @@ use crate::findings::Finding;
 use crate::place::{Opened, Place, reason_to_stop};
 use crate::progress::{Progress, cancelled};
 use crate::scanners::with_scanner;
-use ottla_audit::segment::index_check::{Indexes, MAX_INDEX_BYTES};
+use ottla_audit::segment::index_check::{Indexes, read_index};
 use ottla_audit::{ChunkError, FindingKind, ScanError, Scanner, SegmentContext, SideFile};
 use ottla_format::attributes::Compression;
 use ottla_format::check::Level;
-use ottla_log::source::{Limited, Source, fill};
+use ottla_log::source::{Limited, Source};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -18,28 +18,9 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of an index read at once: whole entries of both kinds.
-const INDEX_PIECE: usize = 24 << 10;
-
 /// Passes the file to `take` piece by piece, until that returns false; returns its size.
-fn read_pieces(place: &Place, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<u64> {
-    let source = place.open()?;
-    let size = source.size()?;
-    let mut piece = vec![0; INDEX_PIECE.min(usize::try_from(size).unwrap_or(INDEX_PIECE))];
-    let mut position: u64 = 0;
-    loop {
-        let filled = fill(&source, position, &mut piece)?;
-        let Some(data) = piece.get(..filled).filter(|data| !data.is_empty()) else {
-            return Ok(size);
-        };
-        if !take(data) || position > MAX_INDEX_BYTES as u64 {
-            return Ok(size);
-        }
-        position = position.saturating_add(filled as u64);
-        if position >= size {
-            return Ok(size);
-        }
-    }
+fn read_pieces(place: &Place, take: impl FnMut(&[u8]) -> bool) -> io::Result<u64> {
+    read_index(&place.open()?, take)
 }
 
 /// Reads the index files of a segment; one that cannot be read is a finding.
@@ -79,6 +60,21 @@ fn read_indexes(
 #[derive(PartialEq)]
 pub(crate) struct SegmentScan {
     pub(crate) inner: ottla_audit::SegmentScan,
+}
+
+/// Format versions of the batches of a scan.
+pub(crate) fn magics_of(scan: &ottla_audit::SegmentScan) -> Vec<usize> {
+    let counts = scan.counters.magics.iter().enumerate();
+    counts.filter(|(_, count)| **count > 0).map(|(magic, _)| magic).collect()
+}
+
+/// Codecs of the batches of a scan.
+pub(crate) fn codecs_of(scan: &ottla_audit::SegmentScan) -> Vec<&'static str> {
+    let counts = scan.counters.codecs.iter().zip(0u8..);
+    counts
+        .filter(|(count, _)| **count > 0)
+        .map(|(_, id)| Compression::from_id(id).map_or("unknown", Compression::name))
+        .collect()
 }
 
 #[pymethods]
@@ -128,18 +124,13 @@ impl SegmentScan {
     /// Format versions of its batches.
     #[getter]
     fn magics(&self) -> Vec<usize> {
-        let counts = self.inner.counters.magics.iter().enumerate();
-        counts.filter(|(_, count)| **count > 0).map(|(magic, _)| magic).collect()
+        magics_of(&self.inner)
     }
 
     /// Codecs of its batches.
     #[getter]
     fn codecs(&self) -> Vec<&'static str> {
-        let counts = self.inner.counters.codecs.iter().zip(0u8..);
-        counts
-            .filter(|(count, _)| **count > 0)
-            .map(|(_, id)| Compression::from_id(id).map_or("unknown", Compression::name))
-            .collect()
+        codecs_of(&self.inner)
     }
 
     /// Findings of this file alone, by position.

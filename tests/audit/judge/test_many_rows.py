@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import ottla
-from ottla.audit.judge.packed import PIECE_ROWS
 from support.logs import TIMESTAMP, segment_name
+
+PIECE_ROWS = 1024
+"""Rows of a table that the engine unpacks at a time."""
 
 RECORD = [ottla.NewRecord(value=b"v", timestamp=TIMESTAMP)]
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ottla.audit.catalogue.findings import UNREADABLE, by_place, make_finding
 from ottla.audit.judge import side_files
 from ottla.audit.judge.bound import bounded
-from ottla.audit.judge.judge import ENGINE_TABLES
-from ottla.audit.judge.packed import PackedLogs, PackedRows, ScannedFiles
+from ottla.audit.judge.packed import ENGINE_TABLES, PackedLogs, PackedRows, ScannedFiles
 from ottla.logs.checkpoints import Checkpoints
 from ottla.logs.listing import MAX_DEPTH
 from ottla.logs.live import start_behind
@@ -73,7 +72,7 @@ class Collector:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._lock = threading.Lock()
-        self._packed = PackedLogs(plan.logs, ENGINE_TABLES)
+        self._packed = PackedLogs(plan.logs)
         self._checkpoints = Checkpoints(plan.inventory.files)
         self._reasons: dict[bytes, str] = {}
         self._findings: list[PlacedFinding] = []

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ottla import _engine
 from ottla.audit.catalogue.findings import place_finding
 from ottla.audit.judge import side_files
 from ottla.audit.judge.bound import bounded
 from ottla.audit.judge.merge import merge_request
-from ottla.audit.judge.packed import LogPacker, PackedLog, ScannedFile
 from ottla.logs.live import has_grown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeAlias
 
-    from ottla import _engine
     from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.context import Surroundings
     from ottla.audit.plan.plan import Log
@@ -27,14 +26,11 @@ if TYPE_CHECKING:
     Scans: TypeAlias = Mapping[int, _engine.SegmentScan]
     """Scans of the files of a log, by index."""
 
-ENGINE_TABLES = ("gaps", "transactions", "producers", "epochs", "timeline", "metrics")
-"""Tables whose rows the engine returns when it merges the segments of a partition."""
-
 
 class JudgedLog(NamedTuple):
     """The result of judging the files of a log; small and picklable."""
 
-    packed: PackedLog
+    packed: _engine.PackedLog
     findings: tuple[PlacedFinding, ...]
     reasons: Mapping[bytes, str]
     """Why a file is not a log, by path."""
@@ -59,7 +55,8 @@ def judge_log(
         small = side_files.read_small_files(partition, inventory)
     epochs = (small and small.leader_epochs) or ()
     findings: list[PlacedFinding] = []
-    packer = LogPacker()
+    adding: list[_engine.PartitionScan] = []
+    """Those that add rows to tables."""
     merged = None
     beside = log.beside
     for run in _consecutive_runs(len(log.files), scans):
@@ -78,15 +75,13 @@ def judge_log(
         findings += _place_findings(merged, log)
         first = log.files[run[0]]
         if first.kind == "segment" and first.state == "live":
-            for name in ENGINE_TABLES:
-                packer.add_all(name, merged)
+            adding.append(merged)
     is_read = len(scans) == len(log.files)
     extent = _extent(merged) if log.is_whole and is_read else None
     if partition is not None and partition.is_whole and small is not None:
         findings += bounded(side_files.check_partition(partition, extent, small))
-    files = {number: _scanned_file(scans[number]) for number in sorted(scans)}
     judged = JudgedLog(
-        packed=packer.finish(files, ENGINE_TABLES),
+        packed=_engine.PackedLog([(number, scans[number]) for number in sorted(scans)], adding),
         findings=tuple(findings),
         reasons=_other_files(log, scans),
         has_small_files=small is not None,
@@ -109,20 +104,6 @@ def _other_files(log: Log, scans: Scans) -> dict[bytes, str]:
         for index, scan in scans.items()
         if log.files[index].base_offset is None and not scan.batches
     }
-
-
-def _scanned_file(scan: _engine.SegmentScan) -> ScannedFile:
-    return ScannedFile(
-        size=scan.bytes,
-        batches=scan.batches,
-        records=scan.records,
-        first_offset=scan.first_offset,
-        next_offset=scan.next_offset,
-        min_timestamp=scan.min_timestamp,
-        max_timestamp=scan.max_timestamp,
-        magics=tuple(scan.magics),
-        codecs=tuple(scan.codecs),
-    )
 
 
 def _consecutive_runs(count: int, scans: Scans) -> Iterable[Sequence[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from ottla import _engine
 from ottla.logs.names import (
@@ -110,7 +110,6 @@ def merge_request(
     first = log.files[run[0]]
     is_live = first.kind == "segment" and first.state == "live"
     checkpoints = surroundings.checkpoints
-    config = surroundings.topic_config(partition.topic)
     # Both are about the end of the live log.
     has_end = is_live and partition.state == "live" and run[-1] == len(log.files) - 1
     return replace(
@@ -121,12 +120,30 @@ def merge_request(
         high_watermark=checkpoints.offset(partition, HIGH_WATERMARKS) if has_end else None,
         first_dirty_offset=checkpoints.offset(partition, CLEANER_OFFSETS),
         leader_epochs=tuple(leader_epochs) if is_live else (),
-        cleanup_policy=config.get("cleanup.policy"),
-        remote_storage=_bool(config.get("remote.storage.enable")),
-        max_message_bytes=_count(config.get("max.message.bytes")),
-        is_preallocated=_bool(config.get("preallocate")),
         is_head=is_live and partition.live_base_offsets[:1] == (first.base_offset,),
+        **settings_of(surroundings.topic_config(partition.topic)),
     )
+
+
+class TopicSettings(TypedDict, total=False):
+    """What the engine takes of the configuration of a topic, as far as it is known."""
+
+    cleanup_policy: str | None
+    remote_storage: bool | None
+    max_message_bytes: int | None
+    is_preallocated: bool | None
+
+
+def settings_of(config: Mapping[str, str]) -> TopicSettings:
+    """Returns what the engine takes of the configuration of a topic."""
+    if not config:
+        return {}
+    return {
+        "cleanup_policy": config.get("cleanup.policy"),
+        "remote_storage": _bool(config.get("remote.storage.enable")),
+        "max_message_bytes": _count(config.get("max.message.bytes")),
+        "is_preallocated": _bool(config.get("preallocate")),
+    }
 
 
 def _snapshots(

@@ -1,4 +1,4 @@
-"""The rows of judged logs, packed until they are read.
+"""The rows of judged logs, packed by the engine until they are read.
 
 A broker has up to hundreds of thousands of partitions, each with rows in several tables. As Python
 objects they would take gigabytes; packed, a partition takes a few hundred bytes.
@@ -6,20 +6,17 @@ objects they would take gigabytes; packed, a partition takes a few hundred bytes
 
 from __future__ import annotations
 
-import pickle
-import zlib
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from ottla import _engine
 
-    from ottla import _engine
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
     from ottla.audit.plan.plan import Log
     from ottla.logs.columns import Row
     from ottla.logs.inventory import Partition
-
-EngineTable = tuple["Sequence[str]", "Sequence[Row]"]
-"""Names of columns, and the values of each row; a column `file` has indexes of files in the log."""
 
 
 class ScannedFile(NamedTuple):
@@ -36,86 +33,10 @@ class ScannedFile(NamedTuple):
     codecs: tuple[str, ...]
 
 
-PIECE_ROWS = 1024
-"""Rows of a table that are unpacked at a time, where a log has more."""
+_COLUMNS = dict(_engine.partition_tables())
 
-
-class PackedLog(NamedTuple):
-    """The scanned files of a log and its rows of every table; a few hundred bytes, picklable."""
-
-    data: bytes
-    """Files, and the rows of the tables that have few."""
-    pieces: Mapping[str, tuple[bytes, ...]]
-    """The rows of the other tables."""
-    columns: Mapping[str, tuple[str, ...]]
-    """Names of columns, of the tables with rows."""
-    counts: Mapping[str, int]
-    """Number of rows, of the tables with rows."""
-    file_count: int
-
-
-class LogPacker:
-    """Packs the rows of a log as they come, so that no two tables are held as objects at once."""
-
-    def __init__(self) -> None:
-        self._few: dict[str, list[Row]] = {}
-        self._pieces: dict[str, tuple[bytes, ...]] = {}
-        self._columns: dict[str, tuple[str, ...]] = {}
-        self._counts: dict[str, int] = {}
-
-    def add_all(self, name: str, merged: _engine.PartitionScan) -> None:
-        """Adds the rows of a partition, a piece at a time."""
-        first, count = 0, PIECE_ROWS
-        while count == PIECE_ROWS:
-            table = merged.table(name, first, PIECE_ROWS)
-            self.add(name, table)
-            count = len(table[1])
-            first += count
-
-    def add(self, name: str, table: EngineTable) -> None:
-        """Adds rows to a table, behind those that it has."""
-        columns, rows = table
-        if not rows:
-            return
-        self._columns.setdefault(name, tuple(columns))
-        self._counts[name] = self._counts.get(name, 0) + len(rows)
-        few = self._few.setdefault(name, [])
-        if name not in self._pieces and len(few) + len(rows) <= PIECE_ROWS:
-            few.extend(rows)
-            return
-        pieces: list[Sequence[Row]] = [few] if few else []
-        pieces += [rows[at : at + PIECE_ROWS] for at in range(0, len(rows), PIECE_ROWS)]
-        packed = tuple(map(_pack_rows, pieces))
-        self._pieces[name] = self._pieces.get(name, ()) + packed
-        self._few[name] = []
-
-    def finish(self, files: Mapping[int, ScannedFile], tables: Sequence[str]) -> PackedLog:
-        """Packs the files, by index; `tables` are the names of all tables, in order."""
-        rows = [self._few.get(name, []) for name in tables]
-        data = ({index: tuple(file) for index, file in files.items()}, rows)
-        return PackedLog(
-            data=pickle.dumps(data, protocol=5),
-            pieces=self._pieces,
-            columns=self._columns,
-            counts=self._counts,
-            file_count=len(files),
-        )
-
-
-def _unpack(packed: bytes) -> tuple[dict[int, Row], list[list[Row]]]:
-    # Pickled by `LogPacker`, here or by a task of this audit.
-    files, tables = pickle.loads(packed)  # noqa: S301
-    return files, tables
-
-
-def _pack_rows(rows: Sequence[Row]) -> bytes:
-    # Rows of one log are much alike: the least effort takes a third of their room or less.
-    return zlib.compress(pickle.dumps(rows, protocol=5), level=1)
-
-
-def _unpack_rows(piece: bytes) -> list[Row]:
-    rows: list[Row] = pickle.loads(zlib.decompress(piece))  # noqa: S301
-    return rows
+ENGINE_TABLES = tuple(_COLUMNS)
+"""Tables whose rows the engine makes when it merges the segments of a partition."""
 
 
 class PackedLogs:
@@ -124,27 +45,26 @@ class PackedLogs:
     Only one thread at a time may add; reading is in the order of the plan.
     """
 
-    def __init__(self, logs: Sequence[Log], tables: Sequence[str]) -> None:
+    def __init__(self, logs: Sequence[Log]) -> None:
         self._logs = logs
-        self._packed: list[bytes | None] = [None] * len(logs)
-        self._pieces: dict[tuple[int, str], tuple[bytes, ...]] = {}
-        self._columns: dict[str, tuple[str, ...]] = {}
-        self._tables = {name: number for number, name in enumerate(tables)}
-        self._counts = dict.fromkeys(tables, 0)
+        self._packed: list[_engine.PackedLog | None] = [None] * len(logs)
+        self._counts = [0] * len(ENGINE_TABLES)
         self.file_count = 0
+        self.batches = 0
+        """Batches of all files, as `records` and `bytes`."""
+        self.records = 0
+        self.bytes = 0
 
-    def add(self, index: int, packed: PackedLog) -> None:
-        """Adds a log whose rows are of the tables given to the constructor, in their order."""
-        self._packed[index] = packed.data
-        for name, pieces in packed.pieces.items():
-            self._pieces[index, name] = pieces
+    def add(self, index: int, packed: _engine.PackedLog) -> None:
+        """Adds a log."""
+        self._packed[index] = packed
         self.file_count += packed.file_count
-        for name, columns in packed.columns.items():
-            # The names are held once for all logs.
-            self._columns.setdefault(name, columns)
+        self.batches += packed.batches
+        self.records += packed.records
+        self.bytes += packed.bytes
         if self._logs[index].partition is not None:
-            for name, count in packed.counts.items():
-                self._counts[name] += count
+            for number, count in enumerate(packed.counts):
+                self._counts[number] += count
 
     def files(self, index: int) -> dict[bytes, ScannedFile]:
         """Returns the scanned files of a log, by path."""
@@ -152,7 +72,7 @@ class PackedLogs:
         if packed is None:
             return {}
         files = self._logs[index].files
-        return {files[i].path: ScannedFile(*row) for i, row in _unpack(packed)[0].items()}
+        return {files[row[0]].path: ScannedFile(*row[1:]) for row in _all_rows(packed.files)}
 
     def all_files(self) -> Iterator[tuple[bytes, ScannedFile]]:
         """Yields every scanned file with its path."""
@@ -161,27 +81,27 @@ class PackedLogs:
 
     def count(self, table: str) -> int:
         """Returns the number of rows of a table."""
-        return self._counts[table]
+        return self._counts[ENGINE_TABLES.index(table)]
 
     def rows(self, table: str) -> Iterator[tuple[Partition, dict[str, Any]]]:
         """Yields the rows of a table, each with its partition; a column `file` has paths."""
-        columns = self._columns.get(table, ())
-        for index, log in enumerate(self._logs):
-            if log.partition is not None:
-                for values in self._values(index, table):
-                    row = dict(zip(columns, values, strict=True))
-                    if "file" in row:
-                        row["file"] = log.files[row["file"]].path
-                    yield log.partition, row
+        columns = _COLUMNS[table]
+        for log, packed in zip(self._logs, self._packed, strict=True):
+            if log.partition is None or packed is None:
+                continue
+            for values in _all_rows(partial(packed.rows, table)):
+                row = dict(zip(columns, values, strict=True))
+                if "file" in row:
+                    row["file"] = log.files[row["file"]].path
+                yield log.partition, row
 
-    def _values(self, index: int, table: str) -> Iterator[Row]:
-        """Yields the rows that a log adds to a table."""
-        pieces = self._pieces.get((index, table))
-        if pieces is not None:
-            for piece in pieces:
-                yield from _unpack_rows(piece)
-        elif (packed := self._packed[index]) is not None:
-            yield from _unpack(packed)[1][self._tables[table]]
+
+def _all_rows(unpacked: Callable[[int], Sequence[Row] | None]) -> Iterator[Row]:
+    """Yields the rows of a table of a log, of which a piece is unpacked at a time."""
+    piece = 0
+    while (rows := unpacked(piece)) is not None:
+        yield from rows
+        piece += 1
 
 
 class ScannedFiles:
@@ -201,6 +121,11 @@ class ScannedFiles:
     def __getitem__(self, path: bytes) -> ScannedFile:
         """Returns a file; takes time in proportion to the number of files."""
         return dict(self.items())[path]
+
+    @property
+    def sums(self) -> tuple[int, int, int]:
+        """Batches, records and bytes of all files."""
+        return self._logs.batches, self._logs.records, self._logs.bytes
 
     def items(self) -> Iterator[tuple[bytes, ScannedFile]]:
         """Yields path and file, in the order of the plan."""

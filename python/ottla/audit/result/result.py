@@ -326,11 +326,7 @@ def _selected(
 def _summary(
     plan: Plan, outcome: Outcome, counting: Sequence[PlacedFinding], events: Sequence[Event]
 ) -> Summary:
-    batches = records = size = 0
-    for file in outcome.files.values():
-        batches += file.batches
-        records += file.records
-        size += file.size
+    batches, records, size = outcome.files.sums
     counts, all_counts = severity_counts(counting), severity_counts(outcome.findings)
     not_read = sum(f.name == UNREADABLE for f in counting)
     return Summary(

@@ -12,12 +12,16 @@ import os
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
+from ottla.audit.judge.clean import judge_clean_log, may_be_clean
 from ottla.audit.judge.comparison import Comparison
 from ottla.audit.judge.context import Surroundings
 from ottla.audit.pipeline import judge_scans
+from ottla.audit.plan.plan import ENDLESS
+from ottla.audit.run.crew import work_together
 from ottla.audit.run.pace import Pace
 from ottla.audit.run.scan import audited_files, scan_request, start_files
 from ottla.errors import AuditCancelledError
@@ -192,17 +196,12 @@ class _PlanScan:
         self._now_ms = time.time_ns() // 1_000_000
         self._lock = threading.Lock()
         tasks = brought_ahead(plan.tasks, plan.inventory.files, self._needed)
-        self._work_items = (
-            (state, number, *span)
-            for task in tasks
-            for state in [_FileState(task, len(task.ranges))]
-            for number, span in enumerate(task.ranges)
-        )
         self._looked_into: set[int] = set()
         """Logs whose files beside the segments were requested."""
         self._comparison = Comparison(
             plan.inventory, plan.copies, runner.surroundings.checkpoints, runner.pace.may_read
         )
+        self._work_items = self._items(tasks)
         self._logs: dict[int, _LogState] = {}
         """Logs of which some files have been or are being scanned."""
 
@@ -220,20 +219,8 @@ class _PlanScan:
             yield from audited_files(partition)
 
     def _scan_all(self, threads: int) -> None:
-        # Imported here: it imports `logging`, a good part of the import time of `ottla`.
-        from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-
-        with ThreadPoolExecutor(threads, thread_name_prefix="ottla-audit") as executor:
-            futures = [executor.submit(self._work) for _ in range(threads)]
-            try:
-                wait(futures, return_when=FIRST_EXCEPTION)
-            finally:
-                # Reached by Ctrl-C and by an error in a thread: the others stop at the next window.
-                self._pace.cancelled.set()
-        for future in futures:
-            future.result()
-        # Reading after this point can be cancelled too.
-        self._pace.cancelled.clear()
+        # The others stop at their next window.
+        work_together(threads, self._work, self._pace.cancelled.set)
 
     def _work(self) -> None:
         try:
@@ -242,13 +229,52 @@ class _PlanScan:
                     item = next(self._work_items, None)
                 if item is None:
                     return
-                self._scan(*item)
+                item()
         except AuditCancelledError:
             if not self._pace.cancelled.is_set():
                 raise
-        except BaseException:
-            self._pace.cancelled.set()
-            raise
+
+    def _items(self, tasks: Iterable[ScanTask]) -> Iterator[Callable[[], None]]:
+        """Yields what the threads do: whole small logs, and files or ranges of the others."""
+        small = self._small_logs()
+        begun: set[int] = set()
+        for task in tasks:
+            if task.log not in small:
+                state = _FileState(task, len(task.ranges))
+                for number, span in enumerate(task.ranges):
+                    yield partial(self._scan, state, number, *span)
+            elif task.log not in begun:
+                begun.add(task.log)
+                yield partial(self._judge_at_once, small[task.log])
+
+    def _small_logs(self) -> dict[int, list[ScanTask]]:
+        """Returns the tasks of the logs that one call may judge."""
+        if not self._plan.inventory.is_local:
+            return {}
+        tasks: dict[int, list[ScanTask]] = {}
+        for task in self._plan.tasks:
+            tasks.setdefault(task.log, []).append(task)
+        logs = self._plan.logs
+        return {
+            index: of_log
+            for index, of_log in tasks.items()
+            if may_be_clean(logs[index])
+            and not self._comparison.wants(logs[index])
+            and all(task.split_bytes is None for task in of_log)
+        }
+
+    def _judge_at_once(self, tasks: Sequence[ScanTask]) -> None:
+        """Judges a log in one call, or file by file if there is anything to tell of it."""
+        index = tasks[0].log
+        judged = judge_clean_log(
+            self._plan.logs[index], self._surroundings, level=self._level, now_ms=self._now_ms
+        )
+        if judged is not None:
+            self._pace.advance(judged.packed.bytes)
+            self._collector.add(index, judged)
+            return
+        for task in tasks:
+            self._scan(_FileState(task, 1), 0, 0, ENDLESS)
 
     def _scan(self, state: _FileState, number: int, start: int, stop: int) -> None:
         """Scans one range of a file, and joins it if the ranges before it have arrived."""

@@ -17,6 +17,7 @@
 //! | module | subject |
 //! | --- | --- |
 //! | `indexes` | what the two files hold |
+//! | `reading` | reading them |
 //! | `faults` | what can be wrong with an entry |
 //! | `offset_entries` | entries of `.index` against batches |
 //! | `time_entries` | entries of `.timeindex` against timestamps |
@@ -28,7 +29,9 @@ mod faults;
 mod index_findings;
 mod indexes;
 mod offset_entries;
+mod reading;
 mod time_entries;
 
 pub use check::{IndexCheck, IndexedBatch};
 pub use indexes::{Indexes, MAX_INDEX_BYTES};
+pub use reading::read_index;

@@ -1,0 +1,293 @@
+//! What a log adds to the tables of an audit, packed until somebody reads it.
+
+use crate::calls::{attached, detached};
+use crate::packed_rows::{Cell, RowPacker, unpack};
+use crate::partition::PartitionScan;
+use crate::partition_tables::PartitionTable;
+use crate::segment::{SegmentScan, codecs_of, magics_of};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+/// Rows that are unpacked at a time, where a table has more.
+const PIECE_ROWS: u32 = 1024;
+
+/// The version of the format of :meth:`PackedLog.to_bytes`.
+const VERSION: u8 = 1;
+
+/// Number of the section of the files; those of tables count from 0.
+const FILES: u8 = u8::MAX;
+
+fn section_of(table: PartitionTable) -> u8 {
+    let place = PartitionTable::ALL.iter().position(|known| *known == table);
+    place.map_or(FILES, |place| place as u8)
+}
+
+fn table_of(name: &str) -> PyResult<PartitionTable> {
+    let known = PartitionTable::ALL.into_iter().find(|table| table.name() == name);
+    known
+        .ok_or_else(|| PyValueError::new_err(format!("a partition adds nothing to a table {name}")))
+}
+
+/// Some rows of one section, as so many of the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PackedPiece {
+    section: u8,
+    rows: u32,
+    bytes: u32,
+}
+
+/// The scanned files of a log, and the rows that it adds to every table: some hundred bytes, picklable.
+#[pyclass(frozen, eq, module = "ottla._engine")]
+#[derive(Default, PartialEq, Eq)]
+pub(crate) struct PackedLog {
+    data: Box<[u8]>,
+    pieces: Box<[PackedPiece]>,
+    batches: u64,
+    records: u64,
+    bytes: u64,
+}
+
+/// A log that is being packed.
+#[derive(Default)]
+struct Packing {
+    data: Vec<u8>,
+    pieces: Vec<PackedPiece>,
+}
+
+impl Packing {
+    fn add<'a>(&mut self, section: u8, rows: impl Iterator<Item = Vec<Cell<'a>>>) {
+        let mut packer = RowPacker::default();
+        for row in rows {
+            packer.push(row);
+            if packer.count() == PIECE_ROWS {
+                self.close(section, std::mem::take(&mut packer));
+            }
+        }
+        if packer.count() > 0 {
+            self.close(section, packer);
+        }
+    }
+
+    fn close(&mut self, section: u8, packer: RowPacker<'_>) {
+        let rows = packer.count();
+        let data = packer.into_bytes();
+        let bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        self.data.extend_from_slice(&data);
+        self.pieces.push(PackedPiece { section, rows, bytes });
+    }
+}
+
+impl PackedLog {
+    /// Packs the scans of a log, each with the number of its file, and the rows of the partitions they
+    /// were merged into.
+    pub(crate) fn of<'a>(
+        scans: impl Iterator<Item = (u32, &'a ottla_audit::SegmentScan)>,
+        merged: &[&PartitionScan],
+    ) -> Self {
+        let mut packing = Packing::default();
+        let (mut batches, mut records, mut bytes) = (0u64, 0u64, 0u64);
+        let files = scans.map(|(index, scan)| {
+            let counters = &scan.counters;
+            batches = batches.saturating_add(counters.batches);
+            records = records.saturating_add(counters.records);
+            bytes = bytes.saturating_add(counters.bytes);
+            vec![
+                index.into(),
+                counters.bytes.into(),
+                counters.batches.into(),
+                counters.records.into(),
+                scan.first_offset.into(),
+                scan.next_offset.into(),
+                scan.oldest.map(|oldest| oldest.timestamp).into(),
+                scan.newest.map(|newest| newest.timestamp).into(),
+                magics_of(scan).into(),
+                codecs_of(scan).into(),
+            ]
+        });
+        packing.add(FILES, files);
+        for table in PartitionTable::ALL {
+            for partition in merged {
+                let rows = partition.rows(table).map(|row| {
+                    debug_assert_eq!(row.columns, table.columns(), "columns of {}", table.name());
+                    row.values
+                });
+                packing.add(section_of(table), rows);
+            }
+        }
+        let Packing { data, pieces } = packing;
+        Self { data: data.into(), pieces: pieces.into(), batches, records, bytes }
+    }
+
+    fn rows_in(&self, section: u8) -> u64 {
+        let pieces = self.pieces.iter().filter(|piece| piece.section == section);
+        pieces.map(|piece| u64::from(piece.rows)).sum()
+    }
+
+    /// The bytes and the number of rows of a piece of a section.
+    fn piece(&self, section: u8, number: usize) -> Option<(&[u8], u32)> {
+        let mut start: usize = 0;
+        let mut left = number;
+        for piece in &self.pieces {
+            let end = start.saturating_add(piece.bytes as usize);
+            if piece.section == section {
+                if left == 0 {
+                    return Some((self.data.get(start..end)?, piece.rows));
+                }
+                left = left.saturating_sub(1);
+            }
+            start = end;
+        }
+        None
+    }
+
+    fn unpacked<'py>(
+        &self,
+        py: Python<'py>,
+        section: u8,
+        number: usize,
+    ) -> PyResult<Option<Vec<Bound<'py, PyTuple>>>> {
+        self.piece(section, number).map(|(data, rows)| unpack(py, data, rows)).transpose()
+    }
+
+    fn from_packed(data: &[u8]) -> Option<Self> {
+        let (&[VERSION], rest) = data.split_first_chunk()? else { return None };
+        let (sums, rest) = rest.split_at_checked(24)?;
+        let mut sums = sums.as_chunks::<8>().0.iter().map(|sum| u64::from_be_bytes(*sum));
+        let (batches, records, bytes) = (sums.next()?, sums.next()?, sums.next()?);
+        let (count, rest) = rest.split_first_chunk()?;
+        let size = usize::try_from(u32::from_be_bytes(*count)).ok()?.checked_mul(9)?;
+        let (pieces, data) = rest.split_at_checked(size)?;
+        let pieces: Box<[PackedPiece]> = pieces
+            .as_chunks::<9>()
+            .0
+            .iter()
+            .map(|&[section, a, b, c, d, e, f, g, h]| PackedPiece {
+                section,
+                rows: u32::from_be_bytes([a, b, c, d]),
+                bytes: u32::from_be_bytes([e, f, g, h]),
+            })
+            .collect();
+        Some(Self { data: data.into(), pieces, batches, records, bytes })
+    }
+
+    fn to_packed(&self) -> Vec<u8> {
+        let mut data = vec![VERSION];
+        for sum in [self.batches, self.records, self.bytes] {
+            data.extend_from_slice(&sum.to_be_bytes());
+        }
+        data.extend_from_slice(&u32::try_from(self.pieces.len()).unwrap_or(0).to_be_bytes());
+        for piece in &self.pieces {
+            data.push(piece.section);
+            data.extend_from_slice(&piece.rows.to_be_bytes());
+            data.extend_from_slice(&piece.bytes.to_be_bytes());
+        }
+        data.extend_from_slice(&self.data);
+        data
+    }
+}
+
+#[pymethods]
+impl PackedLog {
+    /// Packs what was found in a log.
+    ///
+    /// Args:
+    ///     scans: pairs of a number of a file, and its scan.
+    ///     merged: what they were merged into, as far as it adds rows to tables.
+    #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "a list of Python arrives as a vector")]
+    fn new(
+        py: Python<'_>,
+        scans: Vec<(u32, Py<SegmentScan>)>,
+        merged: Vec<Py<PartitionScan>>,
+    ) -> PyResult<Self> {
+        detached(py, || {
+            let scans = scans.iter().map(|(index, scan)| (*index, &scan.get().inner));
+            let merged: Vec<&PartitionScan> = merged.iter().map(Py::get).collect();
+            Self::of(scans, &merged)
+        })
+    }
+
+    /// Batches of its files.
+    #[getter]
+    fn batches(&self) -> u64 {
+        self.batches
+    }
+
+    /// Records of its files.
+    #[getter]
+    fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Bytes of its files.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How many files were scanned.
+    #[getter]
+    fn file_count(&self) -> u64 {
+        self.rows_in(FILES)
+    }
+
+    /// Rows of each table, in the order of :func:`partition_tables`.
+    #[getter]
+    fn counts(&self) -> Vec<u64> {
+        PartitionTable::ALL.into_iter().map(|table| self.rows_in(section_of(table))).collect()
+    }
+
+    /// A piece of the scanned files: number, bytes, batches, records, first and next offset, least and
+    /// greatest timestamp, versions and codecs; ``None`` behind the last.
+    fn files<'py>(
+        &self,
+        py: Python<'py>,
+        piece: usize,
+    ) -> PyResult<Option<Vec<Bound<'py, PyTuple>>>> {
+        self.unpacked(py, FILES, piece)
+    }
+
+    /// A piece of the rows of a table; ``None`` behind the last.
+    ///
+    /// Raises:
+    ///     ValueError: there is no such table.
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        table: &str,
+        piece: usize,
+    ) -> PyResult<Option<Vec<Bound<'py, PyTuple>>>> {
+        self.unpacked(py, section_of(table_of(table)?), piece)
+    }
+
+    /// The bytes that :meth:`from_bytes` makes it of.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &attached(py, || self.to_packed())?))
+    }
+
+    /// The packed log that :meth:`to_bytes` made into bytes.
+    ///
+    /// Raises:
+    ///     ValueError: the bytes are not of this format, or of another version of it.
+    #[staticmethod]
+    fn from_bytes(data: &[u8]) -> PyResult<Self> {
+        Self::from_packed(data)
+            .ok_or_else(|| PyValueError::new_err("these bytes are no packed log"))
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let from_bytes = slf.get_type().getattr("from_bytes")?;
+        Ok((from_bytes, (slf.get().to_bytes(slf.py())?,)))
+    }
+}
+
+/// The tables that partitions fill, each with the names of its columns. A column ``file`` has the number
+/// of a file.
+#[pyfunction]
+pub(crate) fn partition_tables() -> Vec<(&'static str, Vec<&'static str>)> {
+    let tables = PartitionTable::ALL.into_iter();
+    tables.map(|table| (table.name(), table.columns().to_vec())).collect()
+}
