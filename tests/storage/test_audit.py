@@ -276,6 +276,10 @@ def test_the_commands_read_objects(
     assert len(capsys.readouterr().out.splitlines()) == 12
     assert cli.run(["read", f"{logs}/orders-0", "--format", "raw"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 24
+    assert cli.run(["read", logs, "--topic", "orders", "--tail", "2", "-f", "%t-%p %o\n"]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == ["orders-0 22", "orders-0 23"]
+    assert cli.run(["inspect", f"{logs}/orders-0/leader-epoch-checkpoint"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split() == ["epoch", "start_offset"]
     for verb in (["inspect"], ["read"], ["validate", "--now-ms", "1"]):
         assert cli.run([*verb, f"{logs}/nowhere.log"]) == 3
         assert "nowhere.log: no object of this name" in capsys.readouterr().err
