@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from ottla.cli.options import MAX_OFFSET, OFFSET, Verb, storage_option
+from ottla.cli.options import OFFSET, Verb, storage_option
 from ottla.cli.reading.offsets import bounds_of
 from ottla.cli.reading.output import ENDINGS, FORMS, Output
 from ottla.cli.reading.run import IO_ERROR, Reading
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from ottla.cli.reading.deserializers import Deserializers
     from ottla.cli.reading.lines import Lines
     from ottla.cli.reading.sources import Source
+
+MAX_LIMIT = 10**12
+"""More records than a partition is kept with; help shows it."""
 
 
 @click.command(cls=Verb)
@@ -81,7 +84,7 @@ if TYPE_CHECKING:
 @click.option(
     "-c",
     "--limit",
-    type=click.IntRange(1, MAX_OFFSET),
+    type=click.IntRange(1, MAX_LIMIT),
     metavar="COUNT",
     help="Stop after so many in all.",
 )
