@@ -69,8 +69,9 @@ test-tables: $(VENV)/.engine ## streams into Delta and Iceberg, killed: needs Ja
 	PYTHONPATH=python $(VENV)-spark-$(TABLES_PYSPARK)/bin/python -m pytest -q -m "$(TABLES)" tests/spark/tables --durations 10
 
 SEEDS ?= 10000
-simulate: $(VENV)/.engine $(VENV)/.dev ## brokers and clients under many seeds, and mutants of a broker: SEEDS=10000
-	OTTLA_SIMULATIONS=$(SEEDS) OTTLA_WORLDS=$(SEEDS) $(BIN)/pytest -q -m "" tests/simulation \
+SERVED ?= 200
+simulate: $(VENV)/.engine $(VENV)/.dev ## brokers and clients under many seeds, and mutants of a broker: SEEDS=10000, SERVED=200 in real time
+	OTTLA_SIMULATIONS=$(SEEDS) OTTLA_WORLDS=$(SEEDS) OTTLA_SERVED_SEEDS=$(SERVED) $(BIN)/pytest -q -m "" tests/simulation \
 	    tests/client/simulation tests/client/consumer/test_many_worlds.py
 
 FRAMES ?= 1000000

@@ -797,3 +797,100 @@ def test_records_that_are_not_delivered_in_time_say_what_the_last_attempt_came_t
     texts = {value: str(error) for value, error in sender.failed.items()}
     assert texts[b"0"].endswith("(120000); attempts: 1, the last: the checksum is wrong")
     assert texts[b"1"].endswith("(120000); attempts: 0")
+
+
+def lose_answers(sender: Sender, *values: bytes) -> list[Batch]:
+    """Sends batches of one record each that are written, though no answer comes."""
+    sender.introduce()
+    for value in values:
+        sender.add(value)
+    batches = [sender.next() for _ in values]
+    for batch in batches:
+        assert batch is not None
+        sender.append(sender.bytes_of(batch))
+    for batch in batches:
+        assert batch is not None
+        sender.disconnect(batch)
+    return [batch for batch in batches if batch is not None]
+
+
+def test_a_leader_that_knows_the_last_batch_alone_is_asked_for_it_before_others_are_lost() -> None:
+    sender = Sender()
+    first, second, third = lose_answers(sender, b"0", b"1", b"2")
+    for batch in (first, second):
+        sender.now_ms += 1_000
+        assert sender.next() is batch
+        sender.answer(batch, 45, log_start_offset=0)
+    sender.now_ms += 1_000
+    assert sender.next() is third
+    sender.answer(third)
+    assert sender.delivered == {b"introduced": 0, b"0": -1, b"1": -1, b"2": 3}
+    sender.add(b"3")
+    sender.run()
+    assert sender.log == [b"introduced", b"0", b"1", b"2", b"3"]
+    assert sender.identity == Identity(7, 0)
+    assert not sender.lost
+    assert not sender.failed
+    assert sender.ended_bytes == sender.added_bytes
+
+
+def test_a_batch_that_the_leader_may_have_forgotten_is_not_written_again_in_a_new_epoch() -> None:
+    sender = Sender()
+    first, second = lose_answers(sender, b"0", b"1")
+    sender.queue.must_bump = True
+    sender.now_ms += 1_000
+    assert sender.next() is first
+    sender.answer(first, 45, log_start_offset=0)
+    sender.now_ms += 1_000
+    assert sender.next() is second
+    sender.answer(second)
+    sender.add(b"2")
+    sender.run()
+    assert sender.log == [b"introduced", b"0", b"1", b"2"]
+    assert sender.delivered == {b"introduced": 0, b"0": -1, b"1": 2, b"2": 3}
+    assert not sender.lost
+    assert not sender.failed
+
+
+def test_where_none_of_several_batches_is_in_the_log_the_first_is_told_as_lost() -> None:
+    sender = Sender()
+    sender.introduce()
+    sender.add(b"0")
+    sender.add(b"1")
+    batches = [sender.next(), sender.next()]
+    for batch in batches:
+        assert batch is not None
+        sender.disconnect(batch)
+    for batch in batches:
+        sender.now_ms += 1_000
+        assert sender.next() is batch
+        assert batch is not None
+        sender.answer(batch, 45, log_start_offset=0)
+    sender.now_ms += 1_000
+    head = sender.next()
+    assert head is batches[0]
+    assert head is not None
+    sender.answer(head, 45, log_start_offset=0)
+    sender.run()
+    assert [type(one) for one in sender.failed.values()] == [OutOfOrderSequenceError]
+    assert sender.log == [b"introduced", b"1"]
+
+
+def test_a_batch_behind_which_another_was_acknowledged_is_in_the_log_though_it_is_forgotten() -> (
+    None
+):
+    sender = Sender()
+    sender.introduce()
+    sender.add(b"0")
+    sender.add(b"1")
+    first, second = sender.next(), sender.next()
+    assert first is not None
+    assert second is not None
+    sender.append(sender.bytes_of(first))
+    sender.answer(second)
+    sender.disconnect(first)
+    sender.now_ms += 1_000
+    assert sender.next() is first
+    sender.answer(first, 45, log_start_offset=0)
+    assert sender.delivered == {b"introduced": 0, b"0": -1, b"1": 2}
+    assert sender.queue.is_empty

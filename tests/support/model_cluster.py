@@ -57,6 +57,7 @@ class Faults:
         passing: refusals after which the same request succeeds.
         abortable: refusals of a transaction's requests.
         moves: leaders that move.
+        restarts: leaders that start again, and know the last batch of each producer alone.
         most_delay_ms: of a request that is late.
     """
 
@@ -66,6 +67,7 @@ class Faults:
     passing: float = 0.0
     abortable: float = 0.0
     moves: float = 0.0
+    restarts: float = 0.0
     most_delay_ms: int = 20_000
 
 
@@ -150,6 +152,9 @@ class Brokers:
                 return SILENCE
             if api == "Produce" and random.random() < faults.moves:
                 self._move_leaders()
+            if api == "Produce" and random.random() < faults.restarts:
+                for log in self.model.logs.values():
+                    log.restart()
             if random.random() < faults.lost:
                 return self._without_answer(node_id)
             # A coordinator without epochs that grow takes a late request for one of the transaction

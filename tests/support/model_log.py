@@ -112,6 +112,12 @@ class ModelLog:
         self.log_start_offset = len(self.entries)
         self._known.clear()
 
+    def restart(self) -> None:
+        """The leader starts again, from a snapshot: it has the last batch of each producer."""
+        for known in self._known.values():
+            for _ in range(len(known.batches) - 1):
+                known.batches.popleft()
+
     def values(self) -> list[bytes]:
         """Every record that was appended, in order."""
         return [entry.value for entry in self.entries if entry.value is not None]

@@ -27,6 +27,7 @@ def faults_of(random: Random) -> Faults:
         late=random.choice(rates) / 2,
         passing=random.choice(rates),
         moves=random.choice(rates),
+        restarts=random.choice(rates),
     )
 
 
@@ -60,7 +61,7 @@ def deliver(seed: int, **options: Any) -> tuple[ModelCluster, SimulatedProducer,
             # Only then are the records that go with what the leader knows surely acknowledged, and
             # none of them is under way once more, which a leader without memory would take.
             model.logs["orders", partition].delete_all()
-    for kind in ("lost", "unanswered", "late", "passing", "moves"):
+    for kind in ("lost", "unanswered", "late", "passing", "moves", "restarts"):
         setattr(faults, kind, 0.0)
     producer.max_block_ms = 10_000_000
     producer.flush()

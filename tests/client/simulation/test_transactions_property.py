@@ -137,6 +137,7 @@ def faults_of(random: Random) -> Faults:
         passing=random.choice([0.0, 0.05, 0.2]),
         abortable=random.choice(rates),
         moves=random.choice(rates),
+        restarts=random.choice(rates),
         most_delay_ms=3_000,
     )
 
@@ -171,7 +172,7 @@ def work(seed: int, count: int, *, bumps: bool) -> tuple[ModelCluster, Worker]:
 
 
 def quiet(faults: Faults) -> None:
-    for kind in ("lost", "unanswered", "late", "passing", "abortable", "moves"):
+    for kind in ("lost", "unanswered", "late", "passing", "abortable", "moves", "restarts"):
         setattr(faults, kind, 0.0)
 
 

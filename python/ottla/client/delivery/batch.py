@@ -79,6 +79,7 @@ class Batch:
         is_under_way: whether an answer is to come.
         attempts: how often it was sent.
         may_be_written: whether an answer of an attempt never came.
+        is_passed_over: whether those behind it have to tell whether it is in the log.
         is_renumbered: whether it got another sequence than it was sent with: an error of order is
             then what was to be expected.
         not_before_ms: when it may be sent again.
@@ -91,6 +92,7 @@ class Batch:
         "created_ms",
         "first_sent_ms",
         "identity",
+        "is_passed_over",
         "is_renumbered",
         "is_under_way",
         "last_error",
@@ -124,6 +126,7 @@ class Batch:
         self.is_under_way = False
         self.attempts = 0
         self.may_be_written = False
+        self.is_passed_over = False
         self.is_renumbered = False
         self.not_before_ms = 0
         self.last_error: BaseException | None = None

@@ -28,24 +28,21 @@ from typing import TYPE_CHECKING, Protocol
 from ottla.client.delivery.batch import NO_SEQUENCE, SEQUENCES, Batch, Identity, sequence_after
 from ottla.client.delivery.promises import Place
 from ottla.client.delivery.reactions import Reaction, reaction
+from ottla.client.delivery.refusals import error_beside, error_in, error_of_record
 from ottla.client.errors import (
-    ApiError,
-    KafkaError,
     KafkaTimeoutError,
     OutOfOrderSequenceError,
     TransactionAbortedError,
     UnknownProducerIdError,
-    error_of,
 )
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from ottla.client.delivery.reactions import Kind
     from ottla.client.transactions.reactions import Policy
     from ottla.protocol.messages.produce import (
-        BatchIndexAndErrorMessage,
         PartitionProduceResponse,
     )
 
@@ -188,7 +185,7 @@ class PartitionQueue:
     @property
     def next_bytes(self) -> int:
         """The size of the batch that is the next to be sent, without compression."""
-        batch = next((one for one in self.open if not one.is_under_way), None)
+        batch = _first([one for one in self.open if not one.is_under_way])
         batch = batch or (self.waiting[0] if self.waiting else self.growing)
         size: int = batch.records.size_bytes if batch else 0
         return size
@@ -226,10 +223,11 @@ class PartitionQueue:
         self._take_over()
         if self.must_bump:
             self._give_up_transaction()
-            doubtful = next((batch for batch in self.open if batch.may_be_written), None)
+            doubtful = _first([batch for batch in self.open if batch.may_be_written])
             return self._repeated(doubtful, now_ms) if doubtful and not under_way else None
         if self.open and not all(batch.is_under_way for batch in self.open):
-            return None if under_way else self._repeated(self.open[0], now_ms)
+            first = _first(self.open)
+            return self._repeated(first, now_ms) if first and not under_way else None
         if self._unresolved or self._identity != self._producer.identity:
             return None
         if self.open and not self._may_overtake(self.open[0]):
@@ -295,7 +293,7 @@ class PartitionQueue:
         batch.is_under_way = True
         batch.attempts += 1
         batch.sent_sequence = batch.base_sequence
-        batch.is_renumbered = False
+        batch.is_passed_over = batch.is_renumbered = False
         return batch
 
     # From the leader.
@@ -311,7 +309,7 @@ class PartitionQueue:
                 self._producer.refresh(self.topic)
             if answer.error_code in _WRITTEN_PERHAPS:
                 self._lose_sight_of(batch)
-            self._repeat(batch, now_ms, _error_in(answer))
+            self._repeat(batch, now_ms, error_in(answer))
         elif found is Reaction.SPLIT:
             self._split(batch, answer)
         elif found is Reaction.DROP:
@@ -322,7 +320,7 @@ class PartitionQueue:
             batch.not_before_ms = now_ms + self._producer.backoff_ms(batch.attempts)
             self._bump()
         else:
-            self._give_up(batch, found, _error_in(answer))
+            self._give_up(batch, found, error_in(answer))
 
     def disconnected(self, batch: Batch, error: BaseException, now_ms: int) -> None:
         """No answer came.
@@ -413,6 +411,7 @@ class PartitionQueue:
             self._doubt()
 
     def _done(self, batch: Batch, answer: PartitionProduceResponse) -> None:
+        self._finish_before(batch)
         self.open.remove(batch)
         if answer.base_offset >= 0:
             self.last_offset = max(self.last_offset, answer.base_offset + batch.count - 1)
@@ -427,6 +426,14 @@ class PartitionQueue:
         batch.succeed(
             Place(self.topic, self.partition, answer.base_offset, answer.log_append_time_ms)
         )
+
+    def _finish_before(self, batch: Batch) -> None:
+        """Those that were passed over are in the log: a leader takes no sequence before others."""
+        before = self.open[: self.open.index(batch)]
+        for one in [one for one in before if one.is_passed_over]:
+            self.open.remove(one)
+            self._producer.ended(one, None)
+            one.succeed(Place(self.topic, self.partition, -1, -1))
 
     def _repeat(self, batch: Batch, now_ms: int, error: BaseException) -> None:
         if self._abandoned is not None:
@@ -452,7 +459,7 @@ class PartitionQueue:
     def _split(self, batch: Batch, answer: PartitionProduceResponse) -> None:
         """Sends the two halves, whose sequences are those of the whole."""
         if batch.count == 1:
-            self._give_up(batch, Reaction.FAIL, _error_in(answer))
+            self._give_up(batch, Reaction.FAIL, error_in(answer))
             return
         self._producer.count("batch-split")
         middle = batch.count // 2
@@ -470,14 +477,14 @@ class PartitionQueue:
         producer = self._producer
         named = {one.batch_index: one for one in answer.record_errors}
         if not named or not all(0 <= index < batch.count for index in named):
-            self._give_up(batch, Reaction.FAIL, _error_in(answer))
+            self._give_up(batch, Reaction.FAIL, error_in(answer))
             return
-        errors = {index: _error_of_record(answer, named, index) for index in named}
+        errors = {index: error_of_record(answer, named, index) for index in named}
         in_place = self._is_in_place(batch)
         is_transactional = producer.kind == "transactional"
         if is_transactional and producer.drops_invalid_records and self._may_come_first(batch):
             # A transaction has no other epoch to go on with: those before it are sent again first.
-            self._repeat(batch, now_ms, _error_in(answer))
+            self._repeat(batch, now_ms, error_in(answer))
             return
         is_dropped = producer.drops_invalid_records and (in_place or not is_transactional)
         producer.count("record-drop" if is_dropped else "record-error", len(errors))
@@ -497,7 +504,7 @@ class PartitionQueue:
             run.fail(errors[index])
         if is_dropped:
             return
-        self._fail(survivors, _error_beside(root, is_transactional=is_transactional))
+        self._fail(survivors, error_beside(root, is_transactional=is_transactional))
         if is_transactional:
             producer.fail_abortably(root, must_bump=self.must_bump)
 
@@ -570,8 +577,16 @@ class PartitionQueue:
 
     def _reconcile(self, batch: Batch, answer: PartitionProduceResponse, now_ms: int) -> None:
         """The leader expects another sequence, or does not know the producer (KIP-192)."""
+        if answer.error_code != ErrorCode.UNKNOWN_PRODUCER_ID:
+            if self._is_behind(batch):
+                self._done(batch, answer)
+                return
+            if self._pass_over(batch):
+                return
         # What is in the log would have been known as a repetition.
-        batch.may_be_written = False
+        for one in self.open:
+            if one is batch or one.is_passed_over:
+                one.may_be_written = one.is_passed_over = False
         is_next = batch.base_sequence == sequence_after(self.last_sequence, 1)
         is_as_sent = batch.sent_sequence == batch.base_sequence
         if self._unresolved and is_as_sent and not is_next and batch is self.open[0]:
@@ -579,11 +594,34 @@ class PartitionQueue:
             self._doubt()
         elif not is_as_sent or self.must_bump or not is_next:
             # One before it failed first, and is sent again before it.
-            self._repeat(batch, now_ms, _error_in(answer))
+            self._repeat(batch, now_ms, error_in(answer))
         elif answer.error_code == ErrorCode.UNKNOWN_PRODUCER_ID:
             self._reconcile_unknown(batch, answer, now_ms)
         else:
             self._reconcile_order(batch, answer)
+
+    def _is_behind(self, batch: Batch) -> bool:
+        """Whether a leader that acknowledged a later batch has had this one, too."""
+        is_as_sent = batch.sent_sequence == batch.base_sequence
+        is_alike = batch.identity == self._identity and not batch.is_renumbered
+        return is_as_sent and is_alike and self._is_acknowledged(batch)
+
+    def _pass_over(self, batch: Batch) -> bool:
+        """Leaves it to those behind a batch to tell whether it is in the log, if they can.
+
+        A leader that has started again, or was only elected, may know no more of a producer than
+        its last batch: it then takes a repetition of an earlier one for a gap.
+        """
+        behind = self.open[self.open.index(batch) + 1 :]
+        batch.is_passed_over = (
+            batch.may_be_written
+            and batch.sent_sequence == batch.base_sequence
+            and any(
+                one.may_be_written and not one.is_passed_over and one.identity == batch.identity
+                for one in behind
+            )
+        )
+        return batch.is_passed_over
 
     def _reconcile_unknown(
         self, batch: Batch, answer: PartitionProduceResponse, now_ms: int
@@ -593,7 +631,7 @@ class PartitionQueue:
         log_start_offset = answer.log_start_offset
         if log_start_offset < 0:
             # The partition has moved; an answer of its leader says more.
-            self._repeat(batch, now_ms, _error_in(answer))
+            self._repeat(batch, now_ms, error_in(answer))
             return
         batch.not_before_ms = now_ms + producer.backoff_ms(batch.attempts)
         is_lossless = self.last_offset < log_start_offset
@@ -634,28 +672,6 @@ class PartitionQueue:
             self._fail(batch, error)
 
 
-def _error_in(answer: PartitionProduceResponse) -> ApiError:
-    return error_of(answer.error_code, answer.error_message)
-
-
-def _error_of_record(
-    answer: PartitionProduceResponse,
-    named: Mapping[int, BatchIndexAndErrorMessage],
-    index: int,
-) -> ApiError:
-    """Returns what is wrong with a record that an answer names."""
-    one = named[index]
-    code = one.error_code or (answer.error_code if len(named) == 1 else 0)
-    said = one.batch_index_error_message or answer.error_message
-    return error_of(code or ErrorCode.INVALID_RECORD, said)
-
-
-def _error_beside(root: ApiError, *, is_transactional: bool) -> KafkaError:
-    """Returns what a record gets that is not sent because of another one."""
-    if is_transactional:
-        return TransactionAbortedError(
-            f"its transaction cannot commit, as another record was refused: {root}"
-        )
-    return KafkaError(
-        f"its batch was refused for another record: {root}", root.error_code, root.error
-    )
+def _first(batches: Sequence[Batch]) -> Batch | None:
+    """Returns the first of those that were not passed over, or of all if there is none."""
+    return next((one for one in batches if not one.is_passed_over), batches[0] if batches else None)
