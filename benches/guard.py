@@ -6,6 +6,8 @@
 2. The kernels need no more instructions than `callgrind.json` says, and a margin. Counts do not
    depend on the machine, but a little on the compiler: another one than they were taken with has
    a wider margin. `--write` takes them anew.
+3. Starting up needs no more instructions than so many times those of a bare Python
+   (`benches/instructions.py`).
 """
 
 import argparse
@@ -17,6 +19,7 @@ import sys
 from pathlib import Path
 
 from benches.cases import CASES, LARGE, AbsentLevelError, Case, Outcome, run
+from benches.instructions import starts_that_grew
 from benches.machine import demand_release, kernels
 from benches.peers import OURS
 from benches.thresholds import GUARDED, threshold
@@ -148,6 +151,9 @@ def main() -> None:
         return
     print("Instructions of the kernels, under callgrind")
     wrong = kernels_that_grew()
+    if shutil.which("valgrind") is not None:
+        print("Instructions of starting up, under callgrind")
+        wrong += starts_that_grew()
     print(f"Ratios at 1 MiB, in one run, with the kernels {kernels()}")
     wrong += ratios_that_fell(asked.rounds)
     if wrong:
