@@ -26,7 +26,7 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills client-on-kafka power-cuts vectors check build develop wheel wheels licences deny bench bench-java bench-spark bench-kafka bench-broker bench-client bench-failures \
+.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills client-on-kafka power-cuts vectors check build develop wheel wheels licences deny bench bench-java bench-spark bench-kafka bench-broker bench-client bench-output bench-failures \
 	bench-guard bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
@@ -148,6 +148,9 @@ bench-broker: $(VENV)/.release $(VENV)/.dev ## the broker beside kfake and librd
 
 bench-client: $(VENV)/.release $(VENV)/.dev ## the client's speed beside aiokafka, confluent-kafka and kafka-python, docs/client/speed.md
 	$(BIN)/python -m benches.client --page
+
+bench-output: $(VENV)/.release $(VENV)/.dev ## what the results of an audit cost to write, in instructions: needs valgrind
+	$(BIN)/python -m benches.output
 
 bench-failures: $(VENV)/.engine $(VENV)/.dev ## what clients do in twenty failures, docs/client/failures.md: needs Java 17 and Maven
 	PYTHONPATH=tests $(BIN)/python -m benches.failures

@@ -165,7 +165,6 @@ _Progress: TypeAlias = Callable[[int], bool] | None
 _Segments: TypeAlias = Sequence[tuple[_Place, int | None]]
 # `SegmentScan` has a property of that name.
 _Bytes: TypeAlias = bytes
-
 __version__: str
 RECOVERY_POINTS: bytes
 LOG_START_OFFSETS: bytes
@@ -181,10 +180,8 @@ CONSUMER_OFFSETS: str
 SHARE_GROUP_STATE: str
 TRANSACTION_STATE: str
 CLUSTER_METADATA: str
-
 # Below Python 3.12 a checker does not see that an array of NumPy has a buffer.
 _Data: TypeAlias = Buffer | NDArray[Any]
-
 _Level: TypeAlias = Literal["crc", "decode", "full"]
 _TimestampType: TypeAlias = Literal["create_time", "log_append_time", "no_timestamp_type"]
 _Compression: TypeAlias = Literal["none", "gzip", "snappy", "lz4", "zstd"]
@@ -608,6 +605,7 @@ def partition_transactions(
     segments: _Segments, *, position: int = 0, stop: int | None = None
 ) -> tuple[list[tuple[int, int, int]], tuple[int, int] | None]: ...
 def segment_stream(table: str, batches: Iterable[TableBatch]) -> SegmentStream: ...
+def json_rows(names: Sequence[str], rows: Iterable[tuple[Any, ...]], separator: str) -> bytes: ...
 def table_stream(
     names: Sequence[str], types: Sequence[str], columns: Sequence[list[Any]]
 ) -> TableStream: ...
@@ -627,6 +625,7 @@ class SegmentTable:
 @final
 class TableBatch:
     def __len__(self) -> int: ...
+    def json_lines(self, json_columns: Sequence[str]) -> bytes: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(
         self, requested_schema: object | None = None

@@ -200,8 +200,29 @@ def test_output_has_every_table_twice_where_pyarrow_is(
     ran = run("audit", log_directory, "--output", tmp_path / "out")
     assert ran.status == 0
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    files = {f"{name}.{suffix}" for name in SAVED_TABLES for suffix in ("jsonl", "parquet")}
+    assert names == {"summary.json", *(f"{name}.parquet" for name in SAVED_TABLES)}
+
+
+def test_output_has_the_formats_and_tables_that_are_asked_for(
+    run: Run, log_directory: Path, tmp_path: Path
+) -> None:
+    formats = ("--table-format", "jsonl", "--table-format", "parquet")
+    ran = run("audit", log_directory, "--output", tmp_path / "out", "--batches", *formats)
+    assert ran.status == 0
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    tables = (*SAVED_TABLES, "batches")
+    files = {f"{name}.{suffix}" for name in tables for suffix in ("jsonl", "parquet")}
     assert names == {"summary.json", *files}
+
+
+def test_parquet_that_cannot_be_written_is_refused_before_anything_is_read(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pyarrow", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, name, None)
+    ran = run("audit", "nowhere", "--output", tmp_path / "out", "--table-format", "parquet")
+    assert "Parquet needs pyarrow: pip install 'ottla[arrow]', or write jsonl" in ran.err
+    assert ran.out == ""
 
 
 def test_output_does_without_pyarrow(

@@ -51,6 +51,8 @@ def test_no_sentence_of_help_is_cut_and_every_status_has_a_line(run: Run) -> Non
         ("audit", "--format", "xml", "."),
         ("audit", "--frobnicate", "."),
         ("audit", "--records", "."),
+        ("audit", "--batches", "."),
+        ("audit", "--table-format", "jsonl", "."),
         ("inspect",),
         ("inspect", "--offset", "-1", "x"),
         ("explain", "no-such-finding"),

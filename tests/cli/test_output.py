@@ -1,11 +1,21 @@
 """Results are written where no broker looks for logs."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import ottla
 import pytest
 from support.commands import Run
 from support.logs import files_under, segment_name, write_log_directory
+
+# A disk that takes no file of more than 2,000 bytes, as a full one takes none.
+SMALL_DISK = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))
+from ottla.cli import main
+main()
+"""
 
 
 @pytest.fixture
@@ -66,3 +76,17 @@ def test_a_result_is_not_saved_among_the_logs_it_is_about(log_directory: Path) -
     with pytest.raises(ValueError, match="is read and never modified"):
         result.save(log_directory / "out")
     assert not (log_directory / "out").exists()
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_of_an_output_that_does_not_fit_on_the_disk_nothing_is_left(
+    tmp_path: Path, form: str
+) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    target = tmp_path / "results" / "out"
+    wanted = ("--batches", "--records", "--table-format", form, "--output", target)
+    command: list[str | Path] = [sys.executable, "-c", SMALL_DISK, "audit", log_directory, *wanted]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 3
+    assert f"{target}: file too large" in ran.stderr.lower()
+    assert list(target.parent.iterdir()) == []

@@ -473,7 +473,7 @@ def tables(result: ottla.AuditResult) -> Iterator[Table]:
 def test_the_tables_of_an_audit_are_the_same_as_rows_and_as_arrow(
     result: ottla.AuditResult, tmp_path: Path
 ) -> None:
-    result.save(tmp_path / "saved", "parquet", records=True)
+    result.save(tmp_path / "saved", "parquet", batches=True, records=True)
     for table in tables(result):
         wanted = pa.table(arrow_stream(table.columns, list(table.rows()))).combine_chunks()
         assert len(wanted) > 0

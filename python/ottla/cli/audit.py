@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
+    from ottla.audit.result.save import Format
     from ottla.audit.result.selection import Baseline
 
 
@@ -159,8 +160,18 @@ def _baseline(
     "--output",
     metavar="DIR",
     type=click.Path(),
-    help="New directory for all tables, as JSONL and, if pyarrow is installed, as Parquet.",
+    help="New directory for the tables, a file each, and a summary.",
 )
+@click.option(
+    "--table-format",
+    "formats",
+    type=click.Choice(["jsonl", "parquet"]),
+    multiple=True,
+    help="With --output: format of the tables. May be repeated.  [default: parquet if pyarrow is"
+    " installed, else jsonl]",
+)
+@click.option("--batches", is_flag=True, help="With --output: include the table of all batches.")
+@click.option("--records", is_flag=True, help="With --output: include the table of all records.")
 @click.option("--all", "is_complete", is_flag=True, help="Print every event and every finding.")
 @click.option(
     "--severity",
@@ -183,7 +194,6 @@ def _baseline(
     callback=_baseline,
     help="Leave out findings that FILE, the output of --format json of an earlier audit, has.",
 )
-@click.option("--records", is_flag=True, help="With --output: include the table of all records.")
 def audit(
     paths: tuple[str, ...],
     level: Level,
@@ -198,11 +208,13 @@ def audit(
     master: str | None,
     form: Literal["text", "json"],
     output: str | None,
+    formats: tuple[Format, ...],
+    batches: bool,
+    records: bool,
     is_complete: bool,
     severity: Severity,
     ignore: tuple[str, ...],
     baseline: Baseline | None,
-    records: bool,
 ) -> int:
     """Check logs for damage, losses and faults.
 
@@ -226,7 +238,8 @@ def audit(
     """  # noqa: D301 - click's mark of lines to keep
     if not paths and not replicas:
         raise click.UsageError("Missing argument 'PATH...', or --replica NAME=PATH.")
-    _check_output(output, paths, replicas, records=records)
+    sources = [*paths, *chain(*_paths_by_replica(replicas).values())]
+    _check_output(output, sources, formats, batches=batches, records=records)
     options: _AuditOptions = {
         "topics": topics or None,
         "level": level,
@@ -249,7 +262,7 @@ def audit(
                 list(paths), threads=threads, progress=progress, must_exist=False, **options
             )
     result = result.select(severity=severity, ignore=ignore, baseline=baseline)
-    _save(result, output, records=records)
+    _save(result, output, formats, batches=batches, records=records)
     _print(result, form, is_complete=is_complete)
     return result.exit_code
 
@@ -289,40 +302,49 @@ def _paths_by_replica(replicas: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def _check_output(
-    output: str | None, paths: Sequence[str], replicas: tuple[str, ...], *, records: bool
+    output: str | None,
+    sources: Sequence[str],
+    formats: tuple[Format, ...],
+    *,
+    batches: bool,
+    records: bool,
 ) -> None:
     """Checks the target before hours of reading, not after them."""
+    from ottla.audit.result.save import check_parquet
     from ottla.errors import StorageError
     from ottla.logs.output import check_output
     from ottla.storage.directory import check_new_directory as check_target
 
     if output is None:
-        if records:
-            raise click.UsageError("--records needs --output DIR: records are not printed")
+        if formats:
+            raise click.UsageError("--table-format needs --output DIR: --format is the report's")
+        if batches or records:
+            what = "records" if records else "batches"
+            raise click.UsageError(f"--{what} needs --output DIR: {what} are not printed")
         return
     try:
         check_target(output)
-        check_output(output, [*paths, *chain(*_paths_by_replica(replicas).values())])
+        check_output(output, sources)
     except StorageError:
         raise
     except (FileExistsError, ValueError) as error:
         raise click.BadParameter(str(error), param_hint="--output") from error
-
-
-def _save(result: AuditResult, output: str | None, *, records: bool) -> None:
-    if output is None:
-        return
-    from ottla.audit.result.result import save
-    from ottla.audit.result.save import Format, check_parquet
-    from ottla.errors import MissingDependencyError
-
-    formats: list[Format] = ["jsonl"]
-    try:
+    if "parquet" in formats:
         check_parquet()
-        formats.append("parquet")
-    except MissingDependencyError:
-        pass
-    save(result, output, formats, records=records)
+
+
+def _save(
+    result: AuditResult,
+    output: str | None,
+    formats: tuple[Format, ...],
+    *,
+    batches: bool,
+    records: bool,
+) -> None:
+    if output is not None:
+        from ottla.audit.result.result import save
+
+        save(result, output, formats, batches=batches, records=records)
 
 
 def _print(result: AuditResult, form: Literal["text", "json"], *, is_complete: bool) -> None:

@@ -26,9 +26,9 @@ mod fetched;
 mod findings;
 mod framing;
 mod hashes;
-mod header_json;
 mod header_structs;
 mod internal_topics;
+mod json;
 mod kernels;
 mod leader;
 mod leader_options;
@@ -125,6 +125,8 @@ mod _engine {
         committed_offsets, decode_record, judge_committed_offset, judge_open_transaction,
         least_release, share_group_states, transactional_ids,
     };
+    #[pymodule_export]
+    use crate::json::values::json_rows;
     #[pymodule_export]
     use crate::kernels::{build_profile, kernel_level, release_freed_memory};
     #[pymodule_export]

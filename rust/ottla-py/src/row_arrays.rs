@@ -1,7 +1,7 @@
 //! Rows of segments as arrays of Arrow.
 
-use crate::header_json::header_texts;
 use crate::header_structs::header_structs;
+use crate::json::headers::header_texts;
 use crate::row_columns::{ColumnSource, NO_HEADERS, Prefix, Selection};
 use arrow_array::builder::{BooleanBuilder, StringBuilder};
 use arrow_array::{

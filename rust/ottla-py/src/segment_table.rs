@@ -2,6 +2,7 @@
 //! for any row.
 
 use crate::calls::detached;
+use crate::json::lines::json_lines;
 use crate::place::{Opened, Place};
 use crate::reading::damage_dict;
 use crate::row_arrays::{Constants, Impossible, batches, records};
@@ -18,7 +19,7 @@ use ottla_audit::rows::{
 use ottla_format::limits::Limits;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyIterator};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyIterator};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -323,6 +324,23 @@ impl TableBatch {
     /// Rows.
     fn __len__(&self) -> usize {
         self.batch.num_rows()
+    }
+
+    /// The rows as JSON objects, a line each.
+    ///
+    /// Args:
+    ///     json_columns: names of columns whose text is JSON already.
+    ///
+    /// Raises:
+    ///     ValueError: a column of times or structs.
+    #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+    fn json_lines<'py>(
+        &self,
+        py: Python<'py>,
+        json_columns: Vec<String>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let lines = detached(py, || json_lines(&self.batch, &json_columns))?;
+        Ok(PyBytes::new(py, lines.map_err(|error| value_error(&error))?.as_bytes()))
     }
 
     /// The schema (Arrow PyCapsule interface).

@@ -149,8 +149,8 @@ def test_the_json_form_is_one_object_with_the_tables(result: ottla.AuditResult) 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_every_table_is_saved(result: ottla.AuditResult, tmp_path: Path, form: str) -> None:
     target = tmp_path / "new" / "results"
-    result.save(target, "jsonl" if form == "jsonl" else "parquet", records=True)
-    names = {*SAVED_TABLES, "records"}
+    result.save(target, "jsonl" if form == "jsonl" else "parquet", batches=True, records=True)
+    names = {*SAVED_TABLES, "batches", "records"}
     assert {path.name for path in target.iterdir()} == {
         "summary.json",
         *(f"{name}.{form}" for name in names),

@@ -189,6 +189,7 @@ def test_tables_are_saved_by_spark(spark: Any, demo: Path, tmp_path: Path) -> No
     result.save(str(tmp_path / "out"), records=True)
     saved = spark.read.parquet(str(tmp_path / "out" / "records"))
     assert saved.count() == len(result.collect().records)
+    assert not (tmp_path / "out" / "batches").exists()
 
 
 def dies_once(function: Any, marker: str) -> Any:

@@ -354,10 +354,13 @@ def tables_markdown() -> str:
         "# Tables",
         "",
         "The tables of `ottla.audit`, in every format: attributes of `AuditResult`, members of the",
-        "JSON of `ottla audit --format json`, files of `--output DIR`. Positions and sizes are in",
-        "bytes of the file, offsets are offsets of the log, times are in ms since 1970 (UTC).",
-        "Values that do not apply are null. Columns of type `list` are JSON text in Arrow and",
-        'Parquet; bytes in JSON are text if they are UTF-8, else `{"base64": "…"}`.',
+        "JSON of `ottla audit --format json`, files of `--output DIR`: Parquet where pyarrow is",
+        "installed, else JSON lines, or as `--table-format` says. `batches` and `records` are not",
+        "in that JSON, and become files with `--batches` and `--records` alone.",
+        "",
+        "Positions and sizes are in bytes of the file, offsets are offsets of the log, times are",
+        "in ms since 1970 (UTC). Values that do not apply are null. Columns of type `list` are JSON",
+        'text in Arrow and Parquet; bytes in JSON are text if they are UTF-8, else `{"base64": "…"}`.',
     ]
     for name, columns in (TABLES | DERIVED).items():
         lines += ["", f"## {name}", ""]

@@ -14,10 +14,10 @@ from ottla.audit.judge.collector import OUTCOME_TABLES
 from ottla.audit.judge.transaction_rows import COORDINATOR_TABLES
 from ottla.audit.result.columns import EVENTS, FINDINGS, TABLES
 from ottla.audit.result.events import make_events
-from ottla.audit.result.save import Format, save_tables
+from ottla.audit.result.save import Format, default_format, save_tables
 from ottla.audit.result.selection import EVERYTHING, Baseline, Selection
 from ottla.audit.result.split import condemns, split_file
-from ottla.audit.result.tables import Table, json_line, missing
+from ottla.audit.result.tables import Table, json_rows, missing
 from ottla.audit.result.verdict import Verdict, exit_code_of, verdict_of
 from ottla.errors import FindingsError
 from ottla.logs.names import display
@@ -42,9 +42,10 @@ if TYPE_CHECKING:
     from ottla.logs.inventory import FileEntry, Inventory, Partition
     from ottla.storage import Files, Place
 
-# Tables that `save` and `json_chunks` always write.
+# Tables that `save` and `json_chunks` always write. `batches` and `records` are as many as the logs
+# have, and are written on request.
 ROW_TABLES = (*OUTCOME_TABLES, "recovery", *COORDINATOR_TABLES)
-SAVED_TABLES = ("files", "batches", "events", "findings", *ROW_TABLES)
+SAVED_TABLES = ("files", "events", "findings", *ROW_TABLES)
 JSON_TABLES = ("events", "findings", *ROW_TABLES, "files")
 
 # Maximum number of records looked up because they keep segments from retention.
@@ -235,21 +236,29 @@ class AuditResult:
     def save(
         self,
         directory: str | os.PathLike[str],
-        format: Format = "jsonl",  # noqa: A002
+        format: Format | None = None,  # noqa: A002
         *,
+        batches: bool = False,
         records: bool = False,
     ) -> None:
         """Writes every table as a file into a new directory, and `summary.json`.
 
-        The directory appears complete or not at all. `records`, as large as the log, is written on
-        request only.
+        The directory appears complete or not at all.
+
+        Args:
+            directory: a new or an empty one.
+            format: Parquet where pyarrow is installed and nothing else is asked for, else JSON
+                lines.
+            batches: whether the table `batches` is written too, some hundred bytes a batch.
+            records: whether the table `records` is written too, which is as large as the log.
 
         Raises:
             FileExistsError: the directory exists and is not empty.
             ValueError: it is inside a directory that was audited.
             MissingDependencyError: Parquet is requested without pyarrow.
         """
-        save(self, directory, (format,), records=records)
+        formats = () if format is None else (format,)
+        save(self, directory, formats, batches=batches, records=records)
 
     def json_chunks(self) -> Iterator[str]:
         """Yields the result as one JSON object in pieces, without `batches` and `records`."""
@@ -262,8 +271,9 @@ class AuditResult:
         for name in JSON_TABLES:
             table: Table = getattr(self, name)
             yield f',\n "{name}": ['
-            for number, row in enumerate(table.rows()):
-                yield ("\n  " if number == 0 else ",\n  ") + json_line(table.columns, row)
+            for number, chunk in enumerate(table.chunks()):
+                yield "\n  " if number == 0 else ",\n  "
+                yield json_rows(table.columns, chunk, ",\n  ").decode()
             yield "]"
         yield ',\n "advice": ['
         for number, deed in enumerate(self.advice):
@@ -349,14 +359,19 @@ def save(
     directory: str | os.PathLike[str],
     formats: Sequence[Format],
     *,
+    batches: bool = False,
     records: bool = False,
 ) -> None:
-    """`AuditResult.save` for several formats at once."""
+    """`AuditResult.save` for any number of formats at once."""
     check_output(directory, result.sources)
-    tables = [getattr(result, name) for name in SAVED_TABLES]
-    if records:
-        tables.append(result.records)
-    save_tables(tables, asdict(result.summary), directory, formats)
+    names = saved_tables(batches=batches, records=records)
+    tables = [getattr(result, name) for name in names]
+    save_tables(tables, asdict(result.summary), directory, formats or (default_format(),))
+
+
+def saved_tables(*, batches: bool, records: bool) -> Sequence[str]:
+    """Returns the names of the tables that are written."""
+    return (*SAVED_TABLES, *(["batches"] if batches else []), *(["records"] if records else []))
 
 
 def _file_rows(plan: Plan, outcome: Outcome) -> Iterator[Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from ottla.audit.result.tables import arrow_stream, json_line
+from ottla.audit.result.tables import arrow_stream
 from ottla.errors import MissingDependencyError
 from ottla.storage.directory import check_new_directory, new_directory
 from ottla.text import json_text
@@ -47,6 +47,15 @@ def save_tables(
             file.write(json_text(summary, indent=2) + "\n")
 
 
+def default_format() -> Format:
+    """Returns Parquet where it can be written, else JSON lines."""
+    try:
+        check_parquet()
+    except MissingDependencyError:
+        return "jsonl"
+    return "parquet"
+
+
 def check_parquet() -> None:
     """Raises MissingDependencyError if Parquet cannot be written."""
     try:
@@ -58,9 +67,8 @@ def check_parquet() -> None:
 
 
 def _write_jsonl(table: Table, path: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        for chunk in table.chunks():
-            file.writelines(json_line(table.columns, row) + "\n" for row in chunk)
+    with open(path, "wb") as file:
+        file.writelines(table.json_lines())
 
 
 def _write_parquet(table: Table, path: str) -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from ottla import _engine
 from ottla.audit.result.columns import columns_of
 from ottla.errors import MissingDependencyError
-from ottla.text import json_text
 from ottla.words import count
 
 if TYPE_CHECKING:
@@ -139,6 +138,16 @@ class Table:
             return stream.__arrow_c_stream__(requested_schema)
         return arrow_stream(self.columns, list(self.rows())).__arrow_c_stream__(requested_schema)
 
+    def json_lines(self) -> Iterator[bytes]:
+        """Yields the rows as JSON objects, a line each, in pieces that fit in memory."""
+        if self._batches:
+            json_columns = [column.name for column in self.columns if column.type == "list"]
+            for batch in self._batches(None):
+                yield batch.json_lines(json_columns)
+            return
+        for chunk in self.chunks():
+            yield json_rows(self.columns, chunk, "\n") + b"\n"
+
     def to_arrow(self) -> pa.Table:
         """Returns the table as a `pyarrow.Table`.
 
@@ -190,15 +199,8 @@ class Table:
 def arrow_stream(columns: Sequence[Column], rows: Sequence[Row]) -> _engine.TableStream:
     """Returns rows as an object with `__arrow_c_stream__`, one record batch."""
     values: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
-    values = values or [[] for _ in columns]
-    types = []
-    for index, column in enumerate(columns):
-        if column.type == "list":
-            values[index] = [
-                None if value is None else json_text(jsonable(value)) for value in values[index]
-            ]
-        types.append("string" if column.type == "list" else column.type)
-    return _engine.table_stream([column.name for column in columns], types, values)
+    names, types = zip(*((column.name, column.type) for column in columns), strict=True)
+    return _engine.table_stream(names, types, values or [[] for _ in columns])
 
 
 def jsonable(value: Any) -> Any:
@@ -219,10 +221,17 @@ def jsonable(value: Any) -> Any:
     return value
 
 
+def json_rows(columns: Sequence[Column], rows: Sequence[Row], separator: str) -> bytes:
+    """Returns rows as JSON objects, each on one line, with a separator between them.
+
+    They are what `ottla.text.json_text` would give of `jsonable` values.
+    """
+    return _engine.json_rows([column.name for column in columns], rows, separator)
+
+
 def json_line(columns: Sequence[Column], row: Row) -> str:
     """Returns a row as one JSON object on one line."""
-    pairs = zip(columns, row, strict=True)
-    return json_text({column.name: jsonable(value) for column, value in pairs})
+    return json_rows(columns, [row], "").decode()
 
 
 def _cut_as_made(rows: Callable[[], Iterator[Row]]) -> Iterator[Sequence[Row]]:

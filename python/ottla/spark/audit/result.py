@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.audit.result.columns import SEGMENT_TABLES, TABLES
-from ottla.audit.result.result import SAVED_TABLES
+from ottla.audit.result.result import saved_tables
 from ottla.logs.output import check_output
 from ottla.spark.audit.frames import segment_frame, split_frames, table_frame
 from ottla.spark.audit.views import create_views
@@ -160,12 +160,13 @@ class SparkAuditResult:
         directory: str,
         format: Literal["jsonl", "parquet"] = "parquet",  # noqa: A002
         *,
+        batches: bool = False,
         records: bool = False,
     ) -> None:
         """Writes every table with Spark's writers, each into a directory of its name.
 
-        Any location that Spark can write to is possible. `records`, as large as the log, is written
-        on request only. A table is complete when it has a file `_SUCCESS`.
+        Any location that Spark can write to is possible. `batches`, and `records`, as large as the
+        log, are written on request only. A table is complete when it has a file `_SUCCESS`.
 
         Raises:
             pyspark.errors.AnalysisException: a table exists there already.
@@ -173,7 +174,7 @@ class SparkAuditResult:
         """
         if "://" not in directory:
             check_output(directory, [path for path, _ in self._plan.inventory.sources])
-        for name in (*SAVED_TABLES, *(["records"] if records else [])):
+        for name in saved_tables(batches=batches, records=records):
             frame = getattr(self, name)
             frame.write.format({"jsonl": "json"}.get(format, format)).save(f"{directory}/{name}")
 

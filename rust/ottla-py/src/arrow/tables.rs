@@ -1,6 +1,7 @@
 //! Columns of Python values as an Arrow stream, so that no Arrow package is needed to make one.
 
 use crate::arrow::stream::stream_capsule;
+use crate::json::values::json_column;
 use arrow_array::builder::{BinaryBuilder, BooleanBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
@@ -34,7 +35,8 @@ impl TableStream {
 ///
 /// Args:
 ///     names: the names of the columns.
-///     types: ``int32``, ``int64``, ``float64``, ``bool``, ``string`` or ``binary``, one per column.
+///     types: ``int32``, ``int64``, ``float64``, ``bool``, ``string``, ``binary``, or
+///         ``list`` for values that become JSON text; one per column.
 ///     columns: the values of each column, ``None`` for null.
 ///
 /// Raises:
@@ -102,8 +104,9 @@ fn array(kind: &str, column: &Bound<'_, PyList>) -> PyResult<(DataType, ArrayRef
                 .for_each(|value| builder.append_option(value.as_ref()));
             (DataType::Binary, Arc::new(builder.finish()))
         }
+        "list" => (DataType::Utf8, Arc::new(json_column(column)?)),
         kind => {
-            let kinds = "int32, int64, float64, bool, string or binary";
+            let kinds = "int32, int64, float64, bool, string, binary or list";
             return Err(PyValueError::new_err(format!("column type is {kinds}, not '{kind}'")));
         }
     })
