@@ -99,6 +99,7 @@ __all__ = [
     "follow_batches",
     "foreign_topic_ids",
     "join_columns",
+    "json_rows",
     "judge_clean",
     "judge_committed_offset",
     "judge_open_transaction",
@@ -627,9 +628,7 @@ class TableBatch:
     def __len__(self) -> int: ...
     def json_lines(self, json_columns: Sequence[str]) -> bytes: ...
     def __arrow_c_schema__(self) -> object: ...
-    def __arrow_c_array__(
-        self, requested_schema: object | None = None
-    ) -> tuple[object, object]: ...
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
 
 @final
 class SegmentStream:

@@ -359,8 +359,9 @@ def tables_markdown() -> str:
         "in that JSON, and become files with `--batches` and `--records` alone.",
         "",
         "Positions and sizes are in bytes of the file, offsets are offsets of the log, times are",
-        "in ms since 1970 (UTC). Values that do not apply are null. Columns of type `list` are JSON",
-        'text in Arrow and Parquet; bytes in JSON are text if they are UTF-8, else `{"base64": "…"}`.',
+        "in ms since 1970 (UTC). Values that do not apply are null. Columns of type `list` are",
+        "JSON text in Arrow and Parquet; bytes in JSON are text if they are UTF-8, else",
+        '`{"base64": "…"}`.',
     ]
     for name, columns in (TABLES | DERIVED).items():
         lines += ["", f"## {name}", ""]
