@@ -236,9 +236,9 @@ def audit(
       64   invalid command line
       130  Ctrl-C
     """  # noqa: D301 - click's mark of lines to keep
-    if not paths and not replicas:
-        raise click.UsageError("Missing argument 'PATH...', or --replica NAME=PATH.")
     sources = [*paths, *chain(*_paths_by_replica(replicas).values())]
+    if not sources:
+        raise click.UsageError("Missing argument 'PATH...', or --replica NAME=PATH.")
     _check_output(output, sources, formats, batches=batches, records=records)
     options: _AuditOptions = {
         "topics": topics or None,
@@ -256,11 +256,7 @@ def audit(
     elif master is not None:
         raise click.UsageError("--master needs --engine spark")
     else:
-        with _progress() as progress:
-            # The report says which paths are not there, and the status is 3.
-            result = audit_sources(
-                list(paths), threads=threads, progress=progress, must_exist=False, **options
-            )
+        result = _audit_here(threads, list(paths), options)
     result = result.select(severity=severity, ignore=ignore, baseline=baseline)
     _save(result, output, formats, batches=batches, records=records)
     _print(result, form, is_complete=is_complete)
@@ -277,6 +273,12 @@ class _AuditOptions(TypedDict):
     storage_options: dict[str, str]
     follow_links: bool
     max_mb_per_s: float | None
+
+
+def _audit_here(threads: int | None, paths: list[str], options: _AuditOptions) -> AuditResult:
+    with _progress() as progress:
+        # The report says which paths are not there, and the status is 3.
+        return audit_sources(paths, threads=threads, progress=progress, must_exist=False, **options)
 
 
 def _audit_on_spark(master: str | None, paths: list[str], options: _AuditOptions) -> AuditResult:
