@@ -183,7 +183,9 @@ def test_an_empty_bucket_is_not_read(store: Store) -> None:
     result = ottla.audit(bucket)
     assert unread(result) == [f"{bucket}: the directory holds nothing"]
     assert result.exit_code == 3
-    result = ottla.audit(f"{bucket}/nowhere")
+    with pytest.raises(FileNotFoundError, match="no object of this name or below it"):
+        ottla.audit(f"{bucket}/nowhere")
+    result = ottla.audit(f"{bucket}/nowhere", must_exist=False)
     (said,) = unread(result)
     assert said.endswith("/nowhere: no object of this name or below it")
     assert result.exit_code == 3
@@ -191,7 +193,9 @@ def test_an_empty_bucket_is_not_read(store: Store) -> None:
 
 def test_a_bucket_that_is_not_there_is_not_read(store: Store) -> None:
     del store
-    result = ottla.audit("s3://bucket-of-nobody/logs")
+    with pytest.raises(OSError, match="NoSuchBucket"):
+        ottla.audit("s3://bucket-of-nobody/logs")
+    result = ottla.audit("s3://bucket-of-nobody/logs", must_exist=False)
     (said,) = unread(result)
     assert "NoSuchBucket" in said
     assert result.exit_code == 3
