@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ottla
 import pytest
 from ottla.client.errors import (
@@ -34,6 +36,52 @@ def test_records_arrive_in_order_and_their_promises_have_the_offsets() -> None:
     sending.run()
     assert sending.cluster.logs["prices", 0] == VALUES
     assert sending.offsets() == {value: i for i, value in enumerate(VALUES)}
+
+
+class CutShort:
+    """What is appended to, where Ctrl-C comes before or behind its next call."""
+
+    def __init__(self, inner: Any, *, is_behind: bool) -> None:
+        self._inner = inner
+        self._is_behind = is_behind
+        self._is_cut = False
+
+    def append(self, *what: Any) -> Any:
+        if self._is_cut:
+            return self._inner.append(*what)
+        self._is_cut = True
+        if self._is_behind:
+            self._inner.append(*what)
+        raise KeyboardInterrupt
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@pytest.mark.parametrize("part", ["records", "promises", "times"])
+@pytest.mark.parametrize("is_behind", [False, True])
+def test_ctrl_c_in_the_midst_of_a_send_leaves_each_record_its_own_promise(
+    part: str, is_behind: bool
+) -> None:
+    sending = Sending(LeadingCluster(topics={"prices": 1}), linger_ms=500)
+    sending.send(b"0")
+    sending.run(lambda: not sending.waiting)
+    (batch,) = (queue.growing for queue in sending.core.accumulator.active)
+    assert batch is not None
+    owner = batch if part == "records" else batch.tail
+    whole = getattr(owner, part)
+    setattr(owner, part, CutShort(whole, is_behind=is_behind))
+    with pytest.raises(KeyboardInterrupt):
+        sending.send(b"1")
+    setattr(owner, part, whole)
+    sending.send(b"2")
+    sending.run()
+    written = sending.cluster.logs["prices", 0]
+    assert written in ([b"0", b"2"], [b"0", b"1", b"2"])
+    assert sending.offsets() == {value: i for i, value in enumerate(written)}
 
 
 def test_records_linger_for_others_unless_they_are_flushed() -> None:

@@ -243,10 +243,14 @@ class Accumulator:
         tail = batch.tail
         if tail is None:
             return partition
-        if batch.records.append(timestamp_ms, key, value, headers) < 0:
-            return partition
-        tail.promises.append(promise)
-        tail.times.append(timestamp_ms)
+        try:
+            if batch.records.append(timestamp_ms, key, value, headers) < 0:
+                return partition
+            tail.promises.append(promise)
+            tail.times.append(timestamp_ms)
+        except BaseException:
+            _even_out(batch, promise, timestamp_ms)
+            raise
         return None
 
     def append(
@@ -514,3 +518,11 @@ class Accumulator:
         if leader is None or leader.node_id < 0:
             return False
         return not self._is_slow(leader.node_id, now_ms)
+
+
+def _even_out(batch: Batch, promise: Any, timestamp_ms: int) -> None:
+    """Ends what Ctrl-C has cut short: behind it, each promise must still be that of its record."""
+    if sum(len(run) for run in batch.runs) < batch.count:
+        batch.tail.promises.append(promise)
+    if len(batch.tail.times) < len(batch.tail.promises):
+        batch.tail.times.append(timestamp_ms)
