@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         read_partition,
         rebuild_side_files,
     )
+    from ottla.logs.reading import PartitionRecords
     from ottla.records import NewRecord, TopicConfig
 else:
     from ottla.on_demand import on_demand
@@ -84,6 +85,7 @@ else:
             "AuditResult": "ottla.audit",
             "Damage": "ottla.audit",
             "NewRecord": "ottla.records",
+            "PartitionRecords": "ottla.logs.reading",
             "RebuiltPartition": "ottla.audit",
             "RecoveryPrediction": "ottla.audit",
             "Table": "ottla.audit",
@@ -118,6 +120,7 @@ __all__ = [
     "NewRecord",
     "NotAPartitionError",
     "OttlaError",
+    "PartitionRecords",
     "ProducerSnapshotError",
     "ProducerState",
     "RebuiltPartition",

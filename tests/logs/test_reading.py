@@ -4,8 +4,10 @@ import random
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import ottla
+import pyarrow as pa
 import pytest
 from ottla.logs.reading import Isolation
 from ottla.logs.segment import partition_transactions
@@ -78,13 +80,31 @@ def offsets(
         to_offset=to_offset,
         on_damage=none_expected,
     )
-    return [record.offset for record in records]
+    found = [record.offset for record in records]
+    assert in_columns(path, isolation=isolation, from_offset=from_offset, to_offset=to_offset) == (
+        (found, [], records.stopped_by, records.log_end_offset)
+    )
+    return found
 
 
 def over_damage(path: Path, **options: int | str) -> tuple[list[int], list[ottla.Damage]]:
     told: list[ottla.Damage] = []
     records = ottla.read_partition(path, on_damage=told.append, **options)  # type: ignore[arg-type]
-    return [record.offset for record in records], told
+    found = [record.offset for record in records]
+    end = (records.stopped_by, records.log_end_offset)
+    assert in_columns(path, **options) == (found, told, *end)
+    return found, told
+
+
+def in_columns(
+    path: Path, **options: Any
+) -> tuple[list[int], list[ottla.Damage], tuple[int, int] | None, int | None]:
+    """The same by record batches, each of a few records."""
+    told: list[ottla.Damage] = []
+    records = ottla.read_partition(path, on_damage=told.append, **options)
+    tables = map(pa.record_batch, records.batches(batch_bytes=100))
+    found = [offset for table in tables for offset in table.column("offset").to_pylist()]
+    return found, told, records.stopped_by, records.log_end_offset
 
 
 def test_a_log_that_grows_while_it_is_read_has_lost_nothing(log: Callable[..., Path]) -> None:

@@ -93,7 +93,7 @@ def read_partition(
     to_offset: int | None = None,
     on_damage: OnDamage | None = None,
     storage_options: Mapping[str, str] | None = None,
-) -> _engine.PartitionRecords:
+) -> PartitionRecords:
     """Returns the records of a partition that a consumer would receive, without a broker.
 
     They start at the log start offset (``log-start-offset-checkpoint`` beside the directory, else
@@ -121,9 +121,10 @@ def read_partition(
         storage_options: see `audit`.
 
     Returns:
-        An iterator of `Record`. After it has ended, its attribute ``stopped_by`` is the open
-        transaction at which ``read_committed`` stopped, as offset and producer id, or ``None``, and
-        ``log_end_offset`` the offset behind the log's last batch, ``None`` behind ``to_offset``.
+        An iterator of `Record`, and a table: ``polars.DataFrame(records)``; its method ``batches``
+        tells more. Its attribute ``stopped_by`` is in the end the open transaction at which
+        ``read_committed`` stopped, as offset and producer id, or ``None``, and ``log_end_offset``
+        the offset behind the log's last batch, ``None`` behind ``to_offset``.
 
     Raises:
         NotAPartitionError: it is neither a partition directory nor a segment.
@@ -145,7 +146,7 @@ def read_partition(
     partition, segments = _segments(directory, inventory.partitions, files)
     log_start = log_start_offset_of(partition, Checkpoints(files))
     teller = _Teller(inventory, partition, segments, log_start, on_damage)
-    return _engine.PartitionRecords(
+    return PartitionRecords(
         [(files.place(file.path, file.size), file.base_offset) for file in segments],
         isolation=isolation,
         start_offset=max(from_offset or 0, log_start),

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Works without the interpreter's lock.
@@ -19,6 +20,27 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
 /// Works and keeps the lock: for what takes less time than letting it go.
 pub(crate) fn attached<T>(py: Python<'_>, work: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| engine_error(py, &*panic))
+}
+
+thread_local! {
+    static CALLED_BACK: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Calls what a caller of the engine has given it to be called.
+///
+/// Whatever runs inside has the interpreter's lock as far as this module knows. A library that lets the
+/// lock go there and then reads a stream that needs Python would have it without the lock: see
+/// [`is_called_back`].
+pub(crate) fn called_back<T>(call: impl FnOnce() -> T) -> T {
+    CALLED_BACK.set(CALLED_BACK.get().saturating_add(1));
+    let done = call();
+    CALLED_BACK.set(CALLED_BACK.get().saturating_sub(1));
+    done
+}
+
+/// Whether this thread is inside [`called_back`].
+pub(crate) fn is_called_back() -> bool {
+    CALLED_BACK.get() > 0
 }
 
 /// The exception for a panic.

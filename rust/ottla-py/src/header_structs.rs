@@ -7,20 +7,30 @@ use arrow_schema::{ArrowError, DataType, Field, Fields};
 use ottla_audit::rows::headers::RecordHeaders;
 use std::sync::Arc;
 
+/// What keys of headers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeaderKeys {
+    /// Text. Bytes that are not UTF-8 become replacement characters, as in Kafka's consumer.
+    Text,
+    /// As they are in the log.
+    Bytes,
+}
+
 /// The type of the column. Spark names the elements of lists so.
-pub(crate) fn header_list() -> DataType {
-    DataType::List(Arc::new(element()))
+pub(crate) fn header_list(keys: HeaderKeys) -> DataType {
+    DataType::List(Arc::new(element(keys)))
 }
 
-fn element() -> Field {
-    Field::new("element", DataType::Struct(fields()), true)
+fn element(keys: HeaderKeys) -> Field {
+    Field::new("element", DataType::Struct(fields(keys)), true)
 }
 
-fn fields() -> Fields {
-    Fields::from(vec![
-        Field::new("key", DataType::Utf8, true),
-        Field::new("value", DataType::Binary, true),
-    ])
+fn fields(keys: HeaderKeys) -> Fields {
+    let key = match keys {
+        HeaderKeys::Text => DataType::Utf8,
+        HeaderKeys::Bytes => DataType::Binary,
+    };
+    Fields::from(vec![Field::new("key", key, true), Field::new("value", DataType::Binary, true)])
 }
 
 /// Values one behind the other, and where each ends.
@@ -46,12 +56,12 @@ impl Ends {
     }
 }
 
-/// Returns the column. Bytes of a key that are not UTF-8 become replacement characters, as in Kafka's
-/// consumer.
+/// Returns the column.
 pub(crate) fn header_structs(
     headers: Option<&RecordHeaders>,
     rows: usize,
     null_if_none: bool,
+    kind: HeaderKeys,
 ) -> Result<ArrayRef, ArrowError> {
     let (mut keys, mut values) = (Ends::new(), Ends::new());
     let mut has_value = NullBufferBuilder::new(0);
@@ -62,8 +72,10 @@ pub(crate) fn header_structs(
     for row in headers.into_iter().flat_map(RecordHeaders::iter) {
         for (key, value) in row.iter() {
             match std::str::from_utf8(key) {
-                Ok(_) => keys.push(key)?,
-                Err(_) => keys.push(String::from_utf8_lossy(key).as_bytes())?,
+                Err(_) if kind == HeaderKeys::Text => {
+                    keys.push(String::from_utf8_lossy(key).as_bytes())?;
+                }
+                _ => keys.push(key)?,
             }
             values.push(value.unwrap_or_default())?;
             has_value.append(value.is_some());
@@ -78,10 +90,13 @@ pub(crate) fn header_structs(
         nulls = null_if_none.then(|| NullBuffer::new_null(rows));
     }
     let (ends, data) = keys.finish();
-    let keys = StringArray::try_new(ends, data, None)?;
+    let keys: ArrayRef = match kind {
+        HeaderKeys::Text => Arc::new(StringArray::try_new(ends, data, None)?),
+        HeaderKeys::Bytes => Arc::new(BinaryArray::try_new(ends, data, None)?),
+    };
     let (ends, data) = values.finish();
     let values = BinaryArray::try_new(ends, data, has_value.finish())?;
-    let structs = StructArray::try_new(fields(), vec![Arc::new(keys), Arc::new(values)], None)?;
+    let structs = StructArray::try_new(fields(kind), vec![keys, Arc::new(values)], None)?;
     let lists = OffsetBuffer::new(ScalarBuffer::from(lists));
-    Ok(Arc::new(ListArray::try_new(Arc::new(element()), lists, Arc::new(structs), nulls)?))
+    Ok(Arc::new(ListArray::try_new(Arc::new(element(kind)), lists, Arc::new(structs), nulls)?))
 }

@@ -20,6 +20,7 @@ mod check;
 mod clean;
 mod consumer_record;
 mod copies;
+mod damage;
 mod error_codes;
 mod errors;
 mod fetched;
@@ -37,6 +38,7 @@ mod numpy_columns;
 mod packed_log;
 mod packed_rows;
 mod partition;
+mod partition_batches;
 mod partition_tables;
 mod partitioning;
 mod place;
@@ -140,6 +142,8 @@ mod _engine {
     use crate::packed_log::{PackedLog, partition_tables};
     #[pymodule_export]
     use crate::partition::{PartitionScan, merge_partition};
+    #[pymodule_export]
+    use crate::partition_batches::PartitionBatches;
     #[pymodule_export]
     use crate::partitioning::{partitions_of, rows_by_partition};
     #[pymodule_export]

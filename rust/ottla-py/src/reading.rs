@@ -1,10 +1,13 @@
 //! The records of a partition, as a consumer would get them: the glue around
 //! [`ottla_audit::PartitionReader`].
 
-use crate::calls::detached;
+use crate::calls::{called_back, detached};
+use crate::damage::damage_dict;
+use crate::partition_batches::{BATCH_BYTES, NextRows, PartitionBatches};
 use crate::place::{Opened, Place, os_error};
 use crate::records::{Record, RecordIterator, iterate};
 use crate::scanners::with_scanner;
+use ottla_audit::rows::BufferedRecords;
 use ottla_audit::{
     Damage, Isolation, PartitionReader, ReadOptions, ReadStep, ReadableBatch, RecordPlace,
 };
@@ -12,11 +15,18 @@ use ottla_format::check::Level;
 use ottla_log::source::{Limited, WINDOW_BYTES, fill};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyCapsule, PyDict};
 use std::io;
 use std::sync::Mutex;
 
-/// Iterator over the :class:`Record` objects of a partition.
+/// Iterator over the :class:`Record` objects of a partition, and an Arrow stream of the same records.
+///
+/// Either goes on where the other has stopped: what was read is not read again. The stream has the
+/// columns of :meth:`batches`, which also tells how to have them otherwise::
+///
+///     pyarrow.table(records)
+///     polars.DataFrame(records)
+///     duckdb.sql("select count(*) from records")
 ///
 /// Args:
 ///     segments: path and base offset of each segment, in order. In place of a path an object that
@@ -117,6 +127,35 @@ impl PartitionRecords {
         record
     }
 
+    /// Returns the records that are left as an iterator over record batches of Arrow, which Arrow
+    /// libraries also take as it is, as a stream.
+    ///
+    /// Memory is bounded by a window of the log, one batch inflated, and the record batch that is made.
+    /// The columns are ``offset``, ``timestamp`` (in ms, UTC; null where a record has none), ``key``,
+    /// ``value``, and ``headers``, a list of structs of key and value.
+    ///
+    /// Args:
+    ///     raw: everything as it is in the log: timestamps as int64, -1 for none, and keys of headers
+    ///         as bytes, which else are text with replacement characters.
+    ///     batch_bytes: bytes of a record batch, about; at most 64 MiB.
+    ///
+    /// Raises:
+    ///     ValueError: ``batch_bytes`` is out of range.
+    #[pyo3(signature = (*, raw=false, batch_bytes=1 << 20))]
+    fn batches(this: Py<Self>, raw: bool, batch_bytes: usize) -> PyResult<PartitionBatches> {
+        PartitionBatches::of(next_rows(this), raw, batch_bytes)
+    }
+
+    /// The records that are left, read while the stream is (Arrow PyCapsule interface).
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        this: &Bound<'py, Self>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let batches = PartitionBatches::of(next_rows(this.clone().unbind()), false, BATCH_BYTES)?;
+        PartitionBatches::__arrow_c_stream__(&Bound::new(this.py(), batches)?, requested_schema)
+    }
+
     /// The open transaction at which ``read_committed`` has ended: the last stable offset and the
     /// producer id. ``None`` while there is more, and where the log ended.
     #[getter]
@@ -134,7 +173,24 @@ impl PartitionRecords {
     }
 }
 
+/// Where the record batches of a partition have their rows from.
+fn next_rows(records: Py<PartitionRecords>) -> NextRows {
+    Box::new(move |py, rows| records.bind(py).get().fill(py, rows))
+}
+
 impl PartitionRecords {
+    /// Adds the next records to columns until these are full.
+    fn fill(&self, py: Python<'_>, rows: &mut BufferedRecords) -> PyResult<()> {
+        let Some(mut reading) = self.take() else {
+            return Err(PyRuntimeError::new_err("the iterator is already in use"));
+        };
+        let filled = reading.fill(py, rows);
+        if let Ok(mut idle) = self.reading.lock() {
+            *idle = Some(reading);
+        }
+        filled
+    }
+
     /// Takes what is read, unless somebody else has it.
     fn take(&self) -> Option<Box<Reading>> {
         self.reading.lock().ok()?.take()
@@ -143,27 +199,36 @@ impl PartitionRecords {
 
 impl Reading {
     fn next(&mut self, py: Python<'_>) -> PyResult<Option<Record>> {
-        loop {
-            if let Some(batch) = &mut self.batch {
-                match batch.next(py) {
-                    Ok(Some(record)) => return Ok(Some(record)),
-                    Ok(None) => {
-                        if let Some(offset) = batch.misplaced {
-                            self.reader.misplaced(&batch.readable, offset);
-                        }
-                        self.batch = None;
-                    }
-                    Err(error) => {
-                        let (readable, offset) = (batch.readable, batch.next_offset);
-                        self.batch = None;
-                        self.unreadable(py, &readable, offset, error)?;
-                    }
-                }
-                continue;
+        while self.has_batch(py)? {
+            let Some(batch) = &mut self.batch else { break };
+            match batch.next(py) {
+                Ok(Some(record)) => return Ok(Some(record)),
+                Ok(None) => self.finish_batch(),
+                Err(error) => self.break_off(py, error)?,
             }
+        }
+        Ok(None)
+    }
+
+    /// Adds records to columns until these are full, or there are no more.
+    fn fill(&mut self, py: Python<'_>, rows: &mut BufferedRecords) -> PyResult<()> {
+        while self.has_batch(py)? {
+            let Some(batch) = &mut self.batch else { break };
+            match batch.fill(py, rows) {
+                Ok(true) => self.finish_batch(),
+                Ok(false) => break,
+                Err(error) => self.break_off(py, error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the next batch where none is: whether there is one.
+    fn has_batch(&mut self, py: Python<'_>) -> PyResult<bool> {
+        while self.batch.is_none() {
             let Some(segment) = self.reader.segment() else {
                 self.end(py)?;
-                return Ok(None);
+                return Ok(false);
             };
             match self.step(py, segment)? {
                 ReadStep::Batch(readable) => self.load(py, readable)?,
@@ -172,12 +237,28 @@ impl Reading {
                 ReadStep::End => {}
             }
         }
+        Ok(true)
+    }
+
+    /// Leaves a batch whose records were all read.
+    fn finish_batch(&mut self) {
+        if let Some(BatchReading { readable, misplaced: Some(offset), .. }) = self.batch.take() {
+            self.reader.misplaced(&readable, offset);
+        }
+    }
+
+    /// Leaves a batch at a record that cannot be read.
+    fn break_off(&mut self, py: Python<'_>, error: PyErr) -> PyResult<()> {
+        match self.batch.take() {
+            Some(batch) => self.unreadable(py, &batch.readable, batch.next_offset, error),
+            None => Err(error),
+        }
     }
 
     /// Says once where the log ends.
     fn end(&mut self, py: Python<'_>) -> PyResult<()> {
         if let (Some(offset), Some(on_end)) = (self.reader.log_end_offset(), self.on_end.take()) {
-            on_end.call1(py, (offset,))?;
+            called_back(|| on_end.call1(py, (offset,)))?;
         }
         Ok(())
     }
@@ -217,7 +298,8 @@ impl Reading {
         error: &io::Error,
     ) -> PyResult<ReadStep> {
         if error.kind() == io::ErrorKind::NotFound {
-            let next: Option<usize> = self.on_missing.call1(py, (segment,))?.extract(py)?;
+            let next: Option<usize> =
+                called_back(|| self.on_missing.call1(py, (segment,)))?.extract(py)?;
             if let Some(next) = next.filter(|&next| next > segment) {
                 return Ok(self.reader.deleted_before(next));
             }
@@ -286,22 +368,9 @@ impl Reading {
     }
 
     fn report(&self, py: Python<'_>, damage: &Damage) -> PyResult<()> {
-        self.on_damage.call1(py, (damage_dict(py, damage)?,)).map(drop)
+        let row = damage_dict(py, damage)?;
+        called_back(|| self.on_damage.call1(py, (row,))).map(drop)
     }
-}
-
-/// Returns what was passed over as a dictionary.
-pub(crate) fn damage_dict<'py>(py: Python<'py>, damage: &Damage) -> PyResult<Bound<'py, PyDict>> {
-    let row = PyDict::new(py);
-    row.set_item("segment", damage.segment)?;
-    row.set_item("position", damage.position)?;
-    row.set_item("size", damage.size)?;
-    row.set_item("first_offset", damage.first_offset)?;
-    row.set_item("last_offset", damage.last_offset)?;
-    row.set_item("next_good_offset", damage.next_good_offset)?;
-    row.set_item("severity", damage.severity.name())?;
-    row.set_item("message", &damage.message)?;
-    Ok(row)
 }
 
 /// Producer id, first offset and offset of the marker of a transaction.
@@ -370,17 +439,40 @@ impl BatchReading {
     /// Returns the next record that is asked for.
     fn next(&mut self, py: Python<'_>) -> PyResult<Option<Record>> {
         while let Some(record) = self.records.next_record(py)? {
-            let offset = record.at();
-            match self.readable.place(offset, self.next_offset) {
-                RecordPlace::Wanted => {
-                    self.next_offset = offset.saturating_add(1);
-                    return Ok(Some(record));
-                }
-                RecordPlace::Unwanted => {}
-                RecordPlace::Wrong => self.misplaced = self.misplaced.or(Some(offset)),
+            let Self { readable, next_offset, misplaced, .. } = self;
+            if is_wanted(readable, record.at(), next_offset, misplaced) {
+                return Ok(Some(record));
             }
         }
         Ok(None)
+    }
+
+    /// Adds the records that are asked for to columns: whether there was room for all.
+    fn fill(&mut self, py: Python<'_>, rows: &mut BufferedRecords) -> PyResult<bool> {
+        let Self { readable, records, next_offset, misplaced } = self;
+        let wanted = |offset| is_wanted(readable, offset, next_offset, misplaced);
+        records.fill(py, &readable.info, rows, wanted)
+    }
+}
+
+/// Whether the record of an offset is asked for; keeps count of what comes next, and of the first that
+/// is not in its place.
+fn is_wanted(
+    readable: &ReadableBatch,
+    offset: i64,
+    next_offset: &mut i64,
+    misplaced: &mut Option<i64>,
+) -> bool {
+    match readable.place(offset, *next_offset) {
+        RecordPlace::Wanted => {
+            *next_offset = offset.saturating_add(1);
+            true
+        }
+        RecordPlace::Unwanted => false,
+        RecordPlace::Wrong => {
+            *misplaced = misplaced.or(Some(offset));
+            false
+        }
     }
 }
 

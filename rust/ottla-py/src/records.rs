@@ -1,9 +1,10 @@
 //! Reading record by record.
 
-use crate::calls::attached;
+use crate::calls::{attached, detached};
 use crate::check::with_checker;
 use crate::errors::to_python;
 use crate::shown::{bytes_shown, fields_html};
+use ottla_audit::rows::BufferedRecords;
 use ottla_audit::rows::columns::{RECORD_COLUMNS, RecordPart};
 use ottla_format::batch::{self, BatchInfo, Payload, RecordCursor};
 use ottla_format::check::Level;
@@ -128,6 +129,20 @@ impl RecordIterator {
             Ok(record) => Ok(record.map(|record| record.offset)),
             Err(error) => Err(to_python(py, &error.within(self.position as usize))),
         }
+    }
+
+    /// Adds the records that are left to columns, those that are wanted: whether there was room for all.
+    pub(crate) fn fill(
+        &self,
+        py: Python<'_>,
+        info: &BatchInfo,
+        rows: &mut BufferedRecords,
+        is_wanted: impl FnMut(i64) -> bool + Send,
+    ) -> PyResult<bool> {
+        let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+        let (payload, left) = (self.source.bytes(py), &mut *cursor);
+        detached(py, || rows.add_left(info, payload, left, is_wanted))?
+            .map_err(|error| to_python(py, &error.within(self.position as usize)))
     }
 
     /// The next record; `None` after the last.

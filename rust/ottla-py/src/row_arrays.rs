@@ -1,6 +1,6 @@
 //! Rows of segments as arrays of Arrow.
 
-use crate::header_structs::header_structs;
+use crate::header_structs::{HeaderKeys, header_structs};
 use crate::json::headers::header_texts;
 use crate::row_columns::{ColumnSource, NO_HEADERS, Prefix, Selection};
 use arrow_array::builder::{BooleanBuilder, StringBuilder};
@@ -126,7 +126,8 @@ pub(crate) fn records(
             ColumnSource::TimestampTypeId => return Ok(timestamp_type_ids(&rows.traits, count)),
             ColumnSource::SparkTimestamp => return times.clone().ok_or_else(foreign_column),
             ColumnSource::HeaderStructs { null_if_none } => {
-                return header_structs(rows.headers.take().as_ref(), count, null_if_none);
+                let headers = rows.headers.take();
+                return header_structs(headers.as_ref(), count, null_if_none, HeaderKeys::Text);
             }
             ColumnSource::Batch(_) => return Err(foreign_column()),
         };
@@ -152,7 +153,7 @@ pub(crate) fn records(
     })
 }
 
-fn binary(values: &mut BinaryValues) -> Result<ArrayRef, ArrowError> {
+pub(crate) fn binary(values: &mut BinaryValues) -> Result<ArrayRef, ArrowError> {
     let BinaryValues { ends, data, nulls } = values;
     let rows = ends.len().saturating_sub(1);
     let ends = OffsetBuffer::new(ScalarBuffer::from(std::mem::take(ends)));

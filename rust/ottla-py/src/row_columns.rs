@@ -1,6 +1,6 @@
 //! The columns of rows of segments: which there are, what is asked for, and their types.
 
-use crate::header_structs::header_list;
+use crate::header_structs::{HeaderKeys, header_list};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use ottla_audit::rows::RecordParts;
@@ -60,7 +60,7 @@ impl ColumnSource {
             Self::Batch(BatchValue::Boolean(_)) | Self::Trait(TraitPart::IsTransactional) => {
                 DataType::Boolean
             }
-            Self::HeaderStructs { .. } => header_list(),
+            Self::HeaderStructs { .. } => header_list(HeaderKeys::Text),
             Self::SparkTimestamp => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             Self::Record(RecordPart::Key | RecordPart::Value) => DataType::Binary,
             Self::Place(PlacePart::File | PlacePart::Topic)

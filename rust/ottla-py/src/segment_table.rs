@@ -1,10 +1,10 @@
 //! The tables `batches` and `records` of a segment as Arrow record batches, without a Python object
 //! for any row.
 
-use crate::calls::detached;
+use crate::calls::{detached, is_called_back};
+use crate::damage::damage_dict;
 use crate::json::lines::json_lines;
 use crate::place::{Opened, Place};
-use crate::reading::damage_dict;
 use crate::row_arrays::{Constants, Impossible, batches, records};
 use crate::row_columns::{Prefix, Selection, Table};
 use arrow_array::ffi::{FFI_ArrowSchema, to_ffi};
@@ -372,10 +372,8 @@ impl TableBatch {
 ///         stream is read.
 #[pyfunction]
 pub(crate) fn segment_stream(table: &str, batches: &Bound<'_, PyAny>) -> PyResult<SegmentStream> {
-    tidy(batches.py());
     let schema = Table::from_name(table)?.select(None)?.schema;
-    let batches = Mutex::new(Some(batches.try_iter()?.unbind()));
-    Ok(SegmentStream { schema, batches })
+    Ok(SegmentStream::over(schema, batches.try_iter()?))
 }
 
 /// What :func:`segment_stream` gives: it can be read once.
@@ -385,11 +383,19 @@ pub(crate) struct SegmentStream {
     batches: Mutex<Option<Py<PyIterator>>>,
 }
 
+impl SegmentStream {
+    /// Over an iterator of [`TableBatch`].
+    pub(crate) fn over(schema: SchemaRef, batches: Bound<'_, PyIterator>) -> Self {
+        tidy(batches.py());
+        Self { schema, batches: Mutex::new(Some(batches.unbind())) }
+    }
+}
+
 #[pymethods]
 impl SegmentStream {
     /// The stream (Arrow PyCapsule interface).
     #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
+    pub(crate) fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
@@ -462,6 +468,11 @@ impl LazyReader {
                 Fault::Arrow(error) => error,
                 Fault::Busy => ArrowError::InvalidArgumentError("interrupted".to_owned()),
             }),
+            Batches::Python(_) if is_called_back() => {
+                let message = "a stream cannot be read inside a function that the engine calls, \
+                               such as on_damage: iterate over its batches there";
+                Err(ArrowError::IoError(message.to_owned(), io::Error::other(message)))
+            }
             Batches::Python(iterator) => Python::attach(|py| {
                 let next = iterator.bind(py).clone().next().transpose().and_then(|item| {
                     item.map(|item| Ok(item.cast::<TableBatch>()?.get().batch.clone())).transpose()
@@ -494,11 +505,14 @@ fn stream_capsule(py: Python<'_>, reader: LazyReader) -> PyResult<Bound<'_, PyCa
     PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
 }
 
-fn schema_capsule<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
+pub(crate) fn schema_capsule<'py>(
+    py: Python<'py>,
+    schema: &Schema,
+) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(schema).map_err(|error| value_error(&error))?;
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
 }
 
-fn value_error(error: &ArrowError) -> PyErr {
+pub(crate) fn value_error(error: &ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

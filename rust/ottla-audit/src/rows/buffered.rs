@@ -129,6 +129,21 @@ impl BufferedRecords {
         Ok(is_done)
     }
 
+    /// Adds the records that a cursor has left, those that are wanted. Returns whether there was room
+    /// for all.
+    ///
+    /// # Errors
+    /// A record cannot be read as a consumer does; those before it are there.
+    pub fn add_left(
+        &mut self,
+        info: &BatchInfo,
+        payload: &[u8],
+        cursor: &mut RecordCursor,
+        mut is_wanted: impl FnMut(i64) -> bool,
+    ) -> Result<bool, Error> {
+        self.sheet.push_all(info, payload, cursor, |_, record| is_wanted(record.offset))
+    }
+
     /// The columns.
     pub fn finish(self) -> RecordRows {
         self.sheet.finish()
