@@ -99,8 +99,7 @@ def read_partition(
     They start at the log start offset (``log-start-offset-checkpoint`` beside the directory, else
     the first segment) and end at the end of the log; with ``read_committed`` they end at the last
     stable offset, where the first open transaction begins, without records of aborted
-    transactions. End markers in the log decide, not the ``.txnindex``. Control records are not
-    returned.
+    transactions. End markers in the log decide, not the ``.txnindex``. No control record returns.
 
     A consumer stops at the first byte it cannot read. Here, reading continues at the next valid
     batch, and what was skipped is reported, as are offsets behind the end of the log that its

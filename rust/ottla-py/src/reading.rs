@@ -15,7 +15,7 @@ use ottla_format::check::Level;
 use ottla_log::source::{Limited, WINDOW_BYTES, fill};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyDict};
+use pyo3::types::{PyBytes, PyCapsule};
 use std::io;
 use std::sync::Mutex;
 
