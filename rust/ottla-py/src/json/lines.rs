@@ -6,6 +6,7 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
     Array, BinaryArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray,
 };
+use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType};
 
 /// The values of a column.
@@ -22,7 +23,7 @@ enum Values<'a> {
 struct Column<'a> {
     /// What comes before each value: brace or comma, the name and a colon.
     before: String,
-    array: &'a dyn Array,
+    nulls: Option<&'a NullBuffer>,
     values: Values<'a>,
 }
 
@@ -54,7 +55,7 @@ pub(crate) fn json_lines(
                 return Err(ArrowError::JsonError(message));
             }
         };
-        Ok(Column { before, array: array.as_ref(), values })
+        Ok(Column { before, nulls: array.nulls(), values })
     });
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     let mut out = String::with_capacity(batch.get_array_memory_size());
@@ -73,7 +74,7 @@ pub(crate) fn json_lines(
 
 impl Column<'_> {
     fn write(&self, out: &mut String, row: usize) {
-        if self.array.is_null(row) {
+        if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
             out.push_str("null");
             return;
         }

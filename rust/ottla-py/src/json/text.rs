@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use std::fmt::{Display, Write as _};
+use std::fmt::Write as _;
 
 /// Writes a text, in quotes. What is displayed as nothing or changes how the rest is, is escaped.
 #[inline]
@@ -67,8 +67,8 @@ fn write_escape(out: &mut String, character: char) {
 }
 
 /// Writes an integer.
-pub(crate) fn write_number(out: &mut String, number: impl Display) {
-    let _ = write!(out, "{number}");
+pub(crate) fn write_number(out: &mut String, number: impl itoa::Integer) {
+    out.push_str(itoa::Buffer::new().format(number));
 }
 
 /// Writes a unit of UTF-16 as an escape, also half of a pair.
