@@ -87,7 +87,7 @@ client-on-kafka: KILLS = 10
 client-on-kafka: $(VENV)/.engine $(VENV)/.dev ## the client with Apache Kafka at full size: MEGABYTES=1000 KILLS=10 (needs Java 17 and Maven)
 	OTTLA_KAFKA_MEGABYTES=$(MEGABYTES) OTTLA_KAFKA_KILLS=$(KILLS) $(BIN)/pytest -q -s -m slow --durations 10 \
 	    $(addprefix tests/interop/,test_client_on_kafka.py test_refused_by_kafka.py test_transactions_on_kafka.py \
-	    test_groups_on_kafka.py test_client_on_killed_kafka.py)
+	    test_forgotten_by_kafka.py test_groups_on_kafka.py test_client_on_killed_kafka.py)
 
 CUTS ?= 500
 power-cuts: $(VENV)/.engine $(VENV)/.dev ## power cuts under a broker whose writes and syncs are recorded: CUTS=500
