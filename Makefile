@@ -134,6 +134,9 @@ deny: ## licences, sources, duplicates and advisories of crates: needs cargo-den
 bench: $(VENV)/.release $(VENV)/.dev ## the speed table, benches/results/ and docs/speed.svg
 	$(BIN)/python -m benches.table
 
+bench-growth: $(VENV)/.release $(VENV)/.dev ## what one more of anything costs an audit, in instructions: needs valgrind
+	$(BIN)/python -m benches.growth
+
 bench-java: $(VENV)/.release $(VENV)/.dev ## a leader's decisions beside Java's: needs Java 17 and Maven
 	$(BIN)/python -m benches.table --java
 
