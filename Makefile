@@ -26,7 +26,7 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills client-on-kafka power-cuts vectors check build develop wheel wheels licences deny bench bench-java bench-spark bench-kafka bench-broker bench-client bench-output bench-failures \
+.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills client-on-kafka power-cuts vectors check build develop wheel wheels licences deny bench bench-growth bench-java bench-spark bench-kafka bench-broker bench-client bench-output bench-failures \
 	bench-guard bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
