@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from release import bill
+
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 
@@ -50,11 +52,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m release.wheels", description=__doc__)
     names = [wheel.name for wheel in WHEELS]
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"native, {', '.join(names)}")
-    wanted = parser.parse_args().names or names
+    asked = parser.parse_args().names
+    wanted = asked or names
     if unknown := [name for name in wanted if name not in (*names, "native")]:
         parser.error(f"no wheel {unknown[0]}: there are native, {', '.join(names)}")
     DIST.mkdir(exist_ok=True)
-    for old in DIST.glob("*.whl"):
+    for old in () if asked else DIST.glob("*.whl"):
         old.unlink()
     if wanted == ["native"] and sys.platform != "linux":
         maturin([], environment())
@@ -93,6 +96,8 @@ def maturin(arguments: list[str], variables: dict[str, str]) -> None:
     program = str(Path(sys.executable).with_name("maturin"))
     command = [program, "build", "--release", "--locked", "--strip", "--quiet", "--out", str(DIST)]
     subprocess.run([*command, *arguments], check=True, cwd=ROOT, env=variables)
+    for wheel in DIST.glob("*.whl"):
+        bill.clean(wheel, ROOT)
 
 
 def standard_library(target: str) -> list[str]:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.wheels import MISSING, all_wheels, is_for_this_machine
 
 pytestmark = pytest.mark.slow
 
@@ -23,9 +24,10 @@ for absent in ("pyarrow", "polars", "duckdb", "pyspark"):
 
 
 @pytest.fixture(scope="module")
-def wheel(root: Path) -> Path:
-    wheels = sorted((root / "dist").glob("ottla-*.whl"))
-    assert len(wheels) == 1, f"expected one wheel in dist/, found {wheels}: run `make wheel`"
+def wheel() -> Path:
+    """Return the wheel for this machine."""
+    wheels = [wheel for wheel in all_wheels() if is_for_this_machine(wheel)]
+    assert len(wheels) == 1, f"{wheels}: {MISSING}"
     return wheels[0]
 
 
@@ -73,6 +75,14 @@ def test_the_wheel_reads_and_checks_without_pyarrow(
     result = run(stranger, "python", "-c", READS_AND_CHECKS, segment, cwd=tmp_path)
     assert result.stderr == ""
     assert result.returncode == 0
+
+
+def test_the_wheel_does_what_a_release_asks_of_it(
+    stranger: Path, root: Path, tmp_path: Path
+) -> None:
+    trial, data = root / "release/trial.py", root / "examples/data"
+    result = run(stranger, "python", "-I", trial, data, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
 
 
 def test_the_wheel_audits_a_log_directory(stranger: Path, demo: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 use crate::calls::detached;
 use ottla_kernels::Level;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyImportError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::OnceLock;
 
@@ -29,6 +29,28 @@ pub(crate) fn check_environment() -> PyResult<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses to load NumPy where its wheels end the process. One that was built for this CPU is loaded
+/// already, by whoever has it.
+pub(crate) fn require_numpy(py: Python<'_>) -> PyResult<()> {
+    if has_numpys_instructions() || py.import("sys")?.getattr("modules")?.contains("numpy")? {
+        return Ok(());
+    }
+    Err(PyImportError::new_err(
+        "columns need NumPy, whose wheels end the process on this CPU: it has no SSE4.2. Read records \
+         instead, or import a NumPy that was built for this CPU before",
+    ))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_numpys_instructions() -> bool {
+    std::is_x86_feature_detected!("sse4.2")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_numpys_instructions() -> bool {
+    true
 }
 
 /// Returns the name of the kernels that run: ``portable``, ``arm64``, ``sse42``, ``bmi2`` or

@@ -1,5 +1,6 @@
 //! Memory of the engine as arrays of NumPy, which take it by address and keep its owner alive.
 
+use crate::kernels::require_numpy;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -37,6 +38,9 @@ impl SharedArray {
     /// The array, which cannot be written to.
     pub(crate) fn array(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        if ASARRAY.get(py).is_none() {
+            require_numpy(py)?;
+        }
         ASARRAY.import(py, "numpy", "asarray")?.call1((self,))
     }
 }

@@ -1,0 +1,58 @@
+"""CPUs without the instructions that the kernels like: an x86-64 of 2006, by QEMU."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.programs import leave_out, required
+
+pytestmark = pytest.mark.slow
+
+# The first has no SSE4.2, the second no BMI1.
+OLD, LATER = "core2duo", "Westmere"
+
+
+def run_on(cpu: str, *arguments: str, root: Path) -> subprocess.CompletedProcess[str]:
+    if os.uname().machine != "x86_64":
+        leave_out("such CPUs are of x86-64")
+    command = [required("qemu-x86_64"), "-cpu", cpu, sys.executable, *arguments]
+    environment = {
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "LANG": "C.UTF-8",
+    }
+    return subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(("cpu", "level"), [(OLD, "portable"), (LATER, "sse42")])
+def test_a_cpu_gets_the_kernels_it_can_run(cpu: str, level: str, root: Path) -> None:
+    program = "from ottla._engine import kernel_level; print(kernel_level())"
+    assert run_on(cpu, "-c", program, root=root).stdout == f"{level}\n"
+
+
+def test_a_cpu_without_sse42_reads_checks_builds_and_audits(root: Path) -> None:
+    done = run_on(OLD, "release/trial.py", "examples/data", root=root)
+    assert done.returncode == 0, done.stderr
+    assert "works on" in done.stdout
+
+
+def test_kernels_that_a_cpu_lacks_are_not_run_when_they_are_asked_for(root: Path) -> None:
+    program = (
+        "import os; os.environ['OTTLA_KERNELS'] = 'avx512';"
+        "from ottla._engine import kernel_level; print(kernel_level())"
+    )
+    assert run_on(OLD, "-c", program, root=root).stdout == "portable\n"
+
+
+def test_columns_on_a_cpu_on_which_numpy_ends_the_process_are_an_error(root: Path) -> None:
+    program = (
+        "import ottla; data = ottla.build_batch([ottla.NewRecord(None, b'value')]);"
+        "ottla.read_columns(data).offset"
+    )
+    done = run_on(OLD, "-c", program, root=root)
+    assert done.returncode == 1
+    assert "ImportError: columns need NumPy" in done.stderr
+    assert "it has no SSE4.2. Read records instead" in done.stderr
