@@ -28,6 +28,11 @@ class Wheel(NamedTuple):
     target: str
     platform: str
 
+    @property
+    def machine(self) -> str:
+        """The name of its CPUs."""
+        return self.target.partition("-")[0]
+
     def is_of_this_machine(self) -> bool:
         """Whether it is the one to install here."""
         return (
