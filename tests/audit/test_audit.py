@@ -1,6 +1,7 @@
 """`ottla.audit` from end to end: sound logs, damaged ones, and paths of every kind."""
 
 import json
+import re
 import shutil
 import struct
 import subprocess
@@ -162,8 +163,11 @@ def test_a_name_with_a_typo_is_told_with_what_is_near(tmp_path: Path) -> None:
     assert topic["message"] == (
         "no topic matches 'ordres': did you mean orders? topics here: orders, payments"
     )
-    (path,) = ottla.audit(tmp_path / "kafak" / "orders-0").findings
+    misspelt = tmp_path / "kafak" / "orders-0"
+    (path,) = ottla.audit(misspelt, must_exist=False).findings
     assert path["message"].endswith(f": did you mean {log_directory}?")
+    with pytest.raises(FileNotFoundError, match=re.escape(f": did you mean {log_directory}?")):
+        ottla.audit(misspelt)
 
 
 @pytest.mark.parametrize(

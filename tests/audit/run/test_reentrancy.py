@@ -153,7 +153,7 @@ def test_a_command_that_meets_a_panic_says_so_in_one_line(
     def panics(*_: object, **__: object) -> None:
         _engine.provoke_panic("left is not right")
 
-    monkeypatch.setattr("ottla.cli.read.read_partition", panics)
+    monkeypatch.setattr("ottla.cli.reading.selection.read_partition", panics)
     assert ottla.cli.run(["read", str(broker / "orders-0")]) == 3
     assert capsys.readouterr().err.splitlines() == [
         "ottla: a fault in Ottla itself, please report it: left is not right"
