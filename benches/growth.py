@@ -16,7 +16,7 @@ from pathlib import Path
 import ottla
 
 from benches.instructions import count
-from benches.partitions import write_partitions
+from benches.partitions import write_beside, write_partitions
 
 Write = Callable[[Path, int], None]
 
@@ -42,11 +42,12 @@ def batch(offset: int, *, records: int = 1, producer: int = -1, sequence: int = 
 
 
 def write(folder: Path, segments: Mapping[int, bytes]) -> None:
-    """Write a partition of these segments."""
+    """Write a partition of these segments, with the files beside them."""
     partition = folder / "grown-0"
     partition.mkdir(parents=True)
     for base_offset, data in segments.items():
         (partition / f"{base_offset:020d}.log").write_bytes(data)
+    write_beside(partition, 0)
 
 
 def batches(folder: Path, n: int) -> None:
@@ -149,7 +150,7 @@ DIMENSIONS: Mapping[str, tuple[Write, int]] = {
     "open transactions": (open_transactions, 100),
     "closed transactions": (closed_transactions, 2000),
     "segments": (segments, 100),
-    "gaps": (gaps, 500),
+    "gaps": (gaps, 5000),
     "repeats": (repeats, 200),
     "damage": (damage, 100),
     "leader epochs": (epochs, 1000),
