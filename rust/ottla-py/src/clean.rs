@@ -37,7 +37,7 @@ type Judged = (PackedLog, Option<String>, (i64, i64));
 ///
 /// Args:
 ///     directory: of the partition, on this machine.
-///     names, sizes: of its files as they were listed, none of which is a link or a directory.
+///     names, sizes: of its files as they were listed, each a regular file or a link to one.
 ///     state: of the partition.
 ///     level, now_ms, stopped_cleanly, is_consumer_offsets: see :class:`Segment`.
 ///     topic, log_start_offset, recovery_point, high_watermark, first_dirty_offset, cleanup_policy,
