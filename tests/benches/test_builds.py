@@ -11,10 +11,10 @@ import pytest
 from ottla import _engine
 
 from benches import compare, guard, table
+from release import wheels
 
 OPTIMISED = [
     "build",
-    "wheel",
     "bench",
     "bench-java",
     "bench-spark",
@@ -25,8 +25,8 @@ OPTIMISED = [
 QUICK = ["demo", "test", "develop", "check", "vectors"]
 
 
-def builds(root: Path, target: str) -> list[str]:
-    """The calls of maturin that a command makes where nothing is built yet."""
+def commands(root: Path, target: str) -> str:
+    """What a command runs where nothing is built yet."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(
         # Which Python there is, is not looked for.
@@ -37,7 +37,12 @@ def builds(root: Path, target: str) -> list[str]:
         text=True,
         check=True,
     )
-    return re.findall(r"maturin ((?:develop|build).*)", done.stdout)
+    return done.stdout
+
+
+def builds(root: Path, target: str) -> list[str]:
+    """The calls of maturin that a command makes where nothing is built yet."""
+    return re.findall(r"maturin ((?:develop|build).*)", commands(root, target))
 
 
 @pytest.mark.parametrize("target", [*OPTIMISED, "bench-compare"])
@@ -45,6 +50,15 @@ def test_what_is_shipped_or_measured_is_optimised(root: Path, target: str) -> No
     calls = builds(root, target)
     assert calls
     assert [call for call in calls if "--release" not in call] == []
+
+
+def test_a_wheel_is_optimised(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "-m release.wheels native" in commands(root, "wheel")
+    calls: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: calls.append(command))
+    monkeypatch.setattr(wheels, "DIST", tmp_path)
+    wheels.maturin(["--zig"], {})
+    assert [set(call) >= {"build", "--release", "--zig"} for call in calls] == [True]
 
 
 @pytest.mark.parametrize("target", QUICK)
