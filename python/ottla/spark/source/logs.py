@@ -111,6 +111,7 @@ class AuditTask:
             topics=request.topics or None,
             level=request.level,
             storage_options=request.storage_options,
+            must_exist=False,
         )
         for chunk in getattr(result, request.table).chunks():
             yield from _arrow_batches(request, chunk)
