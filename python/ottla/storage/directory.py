@@ -30,16 +30,9 @@ def new_directory(target: str) -> Iterator[str]:
         OSError: what the block raises, with the target as its file if it names none.
     """
     check_new_directory(target)
-    partial = _make_partial(target)
-    try:
+    with _beside(target) as partial:
         yield partial
         os.rename(partial, target)
-    except BaseException as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        if isinstance(error, OSError) and error.filename is None and error.errno is not None:
-            # A write to a full disk does not name its file.
-            error.filename = target
-        raise
 
 
 def check_new_file(target: str) -> None:
@@ -57,30 +50,38 @@ def new_file(target: str) -> Iterator[BinaryIO]:
         OSError: what the block raises, with the target as its file if it names none.
     """
     check_new_file(target)
-    # Beside the target, as only there it can be renamed.
-    partial = _make_partial(target)
-    try:
+    with _beside(target) as partial:
         with open(os.path.join(partial, "file"), "wb") as file:
             yield file
         os.rename(os.path.join(partial, "file"), target)
-    except BaseException as error:
-        if isinstance(error, OSError) and error.filename is None and error.errno is not None:
-            # A write to a full disk does not name its file.
-            error.filename = target
-        raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
-def _make_partial(target: str) -> str:
-    """Creates an empty directory beside the target, named after it."""
+@contextmanager
+def _beside(target: str) -> Iterator[str]:
+    """Yields an empty directory beside the target, where it can be renamed; gone behind the block.
+
+    Raises:
+        OSError: what the block raises, with the target as its file if it names none.
+    """
     parent, name = os.path.split(os.path.abspath(target))
     os.makedirs(parent, exist_ok=True)
-    numbers = itertools.count()
-    while True:
-        partial = os.path.join(parent, f".{name}.partial-{os.getpid()}-{next(numbers)}")
+    for number in itertools.count():
+        partial = os.path.join(parent, f".{name}.partial-{os.getpid()}-{number}")
+        is_ours = True
         try:
-            os.mkdir(partial)
-        except FileExistsError:
-            continue
-        return partial
+            try:
+                os.mkdir(partial)
+            except FileExistsError:
+                is_ours = False
+                continue
+            yield partial
+        except OSError as error:
+            if error.filename is None and error.errno is not None:
+                # A write to a full disk does not name its file.
+                error.filename = target
+            raise
+        finally:
+            # Ctrl-C may come as soon as the directory is made.
+            if is_ours:
+                shutil.rmtree(partial, ignore_errors=True)
+        return
