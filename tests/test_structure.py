@@ -30,8 +30,8 @@ CRATES = (
 
 # Lines of today, which may become fewer.
 LONG_FILES = {
-    # The face of one extension module, which stubtest holds against it as one file.
-    "python/ottla/_engine.pyi": 1482,
+    # The face of one extension module, all but the data plane of a broker.
+    "python/ottla/_engine.pyi": 1259,
 }
 LONG_FUNCTIONS: dict[str, int] = {}
 
