@@ -155,13 +155,48 @@ def test_a_large_table_comes_in_pieces(
     tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_partition(tmp_path / "orders-0", {0: segment(40, value_size=100)})
-    monkeypatch.setattr(tables, "MAX_BYTES", 1000)
+    monkeypatch.setattr(tables, "BATCH_BYTES", 1000)
     target = tmp_path / f"all.{form}"
     assert cli.run(["read", str(path), "--output-file", str(target)]) == 0
     found = pq.read_table(target) if form == "parquet" else pa.ipc.open_file(target).read_all()
     assert found["offset"].to_pylist() == list(range(120))
     if form == "arrow":
         assert pa.ipc.open_file(target).num_record_batches > 10
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--key", "k"),
+        ("--key", "k", "--key", "nope"),
+        ("--from-time", TIMESTAMP + 1),
+        ("--from-time", "1969-12-31T23:59:59Z"),
+        ("--to-time", TIMESTAMP + 2),
+        ("--from-time", TIMESTAMP, "--to-time", TIMESTAMP + 1, "--key", "k"),
+        ("--tail", 2, "--to-time", TIMESTAMP + 2),
+        ("--from", 1, "--to", 3),
+    ],
+    ids=lambda options: " ".join(map(str, options)) or "all",
+)
+def test_a_table_made_of_batches_has_the_rows_of_one_made_of_records(
+    partition: Path, options: tuple[object, ...]
+) -> None:
+    of_batches = table(output_of(partition, "--output-format", "arrow", *options), "arrow")
+    # With a limit, records are looked at one by one.
+    limit = ("--limit", 1000)
+    of_records = table(output_of(partition, "--output-format", "arrow", *options, *limit), "arrow")
+    assert of_batches.equals(of_records)
+    lines = output_of(partition, "-J", *options).splitlines()
+    assert of_batches["offset"].to_pylist() == [json.loads(line)["offset"] for line in lines]
+
+
+def test_few_records_of_many_partitions_are_one_row_group(run: Run, tmp_path: Path) -> None:
+    for number in range(20):
+        write_partition(tmp_path / "logs" / f"orders-{number}", {0: segment(2)})
+    target = tmp_path / "all.parquet"
+    assert run("read", tmp_path / "logs", "--output-file", target).status == 0
+    assert (pq.read_metadata(target).num_rows, pq.read_metadata(target).num_row_groups) == (120, 1)
 
 
 @pytest.mark.parametrize("form", ["text", "jsonl", "csv", "arrow", "parquet", "raw"])

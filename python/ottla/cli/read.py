@@ -193,11 +193,11 @@ def read(
         output.has_titles = len(sources) > 1
         reading = Reading(sources, selection, storage_options, deserialize, goes_on=target is None)
         if target is None:
-            output.to_standard_output(reading.partitions())
+            output.to_standard_output(reading)
         elif options["output"] is not None:
-            output.to_directory(target, reading.partitions())
+            output.to_directory(target, reading)
         else:
-            output.to_file(target, reading.partitions())
+            output.to_file(target, reading)
     except NotAPartitionError as error:
         complain(error)
         return IO_ERROR

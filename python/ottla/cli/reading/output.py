@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,12 +12,16 @@ from ottla.cli.reading.lines import csv_head, csv_lines, json_lines, text_lines,
 from ottla.errors import OttlaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
     from ottla.cli.reading.lines import Lines
+    from ottla.cli.reading.run import Reading
     from ottla.cli.reading.sources import Source
-    from ottla.cli.reading.tables import Parts, TableForm
+    from ottla.cli.reading.tables import TableForm
+
+    # Records, or record batches of pyarrow where a table is written.
+    Parts = Iterable[tuple[Source, Iterator[Any]]]
 
 __all__ = ["ENDINGS", "FORMS", "Output"]
 
@@ -70,7 +74,7 @@ class Output:
             self._table = "arrow" if form == "arrow" else "parquet"
             check_pyarrow(self._table)
 
-    def to_standard_output(self, parts: Parts) -> None:
+    def to_standard_output(self, reading: Reading) -> None:
         """Writes to standard output, and what was read before an error, too.
 
         Raises:
@@ -83,10 +87,12 @@ class Output:
                 " --output"
             )
         sys.stdout.flush()
-        self._write(sys.stdout.buffer, parts, is_terminal=is_terminal, is_stream=True)
+        self._write(
+            sys.stdout.buffer, self._parts(reading), is_terminal=is_terminal, is_stream=True
+        )
         sys.stdout.buffer.flush()
 
-    def to_file(self, target: str, parts: Parts) -> None:
+    def to_file(self, target: str, reading: Reading) -> None:
         """Writes a new file, whole or not at all.
 
         Raises:
@@ -95,9 +101,9 @@ class Output:
         from ottla.storage.directory import new_file
 
         with new_file(target) as file:
-            self._write(file, parts)
+            self._write(file, self._parts(reading))
 
-    def to_directory(self, target: str, parts: Parts) -> None:
+    def to_directory(self, target: str, reading: Reading) -> None:
         """Writes a new directory, whole or not at all, in the layout of Hive.
 
         Raises:
@@ -106,11 +112,20 @@ class Output:
         from ottla.storage.directory import new_directory
 
         with new_directory(os.path.abspath(target)) as partial:
-            for source, records in parts:
+            for source, records in self._parts(reading):
                 path = os.path.join(partial, *_hive(source))
                 os.makedirs(path, exist_ok=True)
                 with open(os.path.join(path, f"part-0.{self._ending()}"), "xb") as file:
                     self._write(file, [(source, records)], has_place=False)
+
+    def _parts(self, reading: Reading) -> Parts:
+        if self._table is None:
+            return reading.partitions()
+        from ottla.cli.reading.tables import BATCH_BYTES, tabulated
+
+        if reading.has_batches:
+            return reading.batches(BATCH_BYTES)
+        return tabulated(reading.partitions(), self._parsed)
 
     def _ending(self) -> str:
         return {"text": "txt", "raw": "bin"}.get(self._form, self._form)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ottla.cli.terminal import complain
 from ottla.errors import NotAPartitionError
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ottla.logs.reading import Damage, PartitionRecords
 
     Deserialize = Callable[[Source, Iterable[Record]], Iterator[ReadRecord]]
+
+Piece = TypeVar("Piece")
 
 __all__ = ["Reading"]
 
@@ -71,10 +73,38 @@ class Reading:
 
     def partitions(self) -> Iterator[tuple[Source, Iterator[ReadRecord]]]:
         """Yields the partitions with their records, which are taken before the next one."""
+        return self._each(self._by_record)
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether nothing has to be looked at record by record.
+
+        A batch is read whole: damage behind the last record that is wanted would be told.
+        """
+        return self._deserialize is None and self._left is None
+
+    def batches(self, batch_bytes: int) -> Iterator[tuple[Source, Iterator[Any]]]:
+        """Yields the same as record batches of pyarrow; needs `has_batches`."""
+
+        def by_batch(_source: Source, records: PartitionRecords) -> Iterator[tuple[int, Any]]:
+            import pyarrow as pa
+
+            taken = 0
+            for batch in records.batches(batch_bytes=batch_bytes):
+                fitting = self._selection.fitting_rows(pa.record_batch(batch))
+                taken += fitting.num_rows
+                if fitting.num_rows:
+                    yield taken, fitting
+
+        return self._each(by_batch)
+
+    def _each(
+        self, pieces: Callable[[Source, PartitionRecords], Iterable[tuple[int, Piece]]]
+    ) -> Iterator[tuple[Source, Iterator[Piece]]]:
         for source in self._sources:
             if self._left == 0:
                 return
-            yield source, self._records(source)
+            yield source, self._pieces(source, pieces)
 
     def finish(self) -> int:
         """Tells which partitions had no such record, and returns the exit status."""
@@ -89,13 +119,23 @@ class Reading:
             complain(f"no such record in {names}")
         return self.status
 
-    def _records(self, source: Source) -> Iterator[ReadRecord]:
+    def _by_record(
+        self, source: Source, records: PartitionRecords
+    ) -> Iterable[tuple[int, ReadRecord]]:
+        fitting = islice(self._selection.fitting(records), self._left)
+        return enumerate(self._deserialized(source, fitting), 1)
+
+    def _pieces(
+        self,
+        source: Source,
+        pieces: Callable[[Source, PartitionRecords], Iterable[tuple[int, Piece]]],
+    ) -> Iterator[Piece]:
+        """Yields what is made of a partition's records, each with how many these are so far."""
+        taken = 0
         try:
             found = self._selection.records(source, self._storage_options, self._told)
-            taken = 0
-            fitting = islice(self._selection.fitting(found), self._left)
-            for taken, record in enumerate(self._deserialized(source, fitting), 1):  # noqa: B007
-                yield record
+            for taken, piece in pieces(source, found):  # noqa: B007
+                yield piece
         except NotAPartitionError as error:
             if not self._goes_on:
                 raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla.cli.record_text import time_text
 from ottla.logs.columns import BATCH_COLUMNS
@@ -81,6 +81,27 @@ class Selection:
             for record in records
             if first <= record.timestamp < end and (not keys or record.key in keys)
         )
+
+    def fitting_rows(self, batch: Any) -> Any:
+        """The same of a record batch of pyarrow, as `PartitionRecords.batches` gives it."""
+        if not self.is_filtered:
+            return batch
+        from functools import reduce
+
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        # A record without a timestamp has -1 in the log.
+        times = batch.column("timestamp").cast(pa.int64()).fill_null(-1)
+        wanted = []
+        if self.from_time is not None:
+            wanted.append(pc.greater_equal(times, self.from_time))
+        if self.to_time is not None:
+            wanted.append(pc.less(times, self.to_time))
+        if self.keys:
+            keys = pa.array(self.keys, pa.binary())
+            wanted.append(pc.is_in(batch.column("key"), value_set=keys))
+        return batch.filter(reduce(pc.and_, wanted))
 
     def _read(
         self,

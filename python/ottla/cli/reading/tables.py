@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from ottla.cli.reading.sources import Source
     from ottla.cli.record_text import ReadRecord
 
-    Parts = Iterable[tuple[Source, Iterator[ReadRecord]]]
-
-__all__ = ["TableForm", "check_pyarrow", "write_table"]
+__all__ = ["BATCH_BYTES", "TableForm", "check_pyarrow", "tabulated", "write_table"]
 
 TableForm = Literal["arrow", "parquet"]
 
-MAX_ROWS = 1 << 16
-MAX_BYTES = 32 << 20
-"""Of keys and values in a piece, which is a row group of Parquet; a single record may be larger."""
+BATCH_BYTES = 32 << 20
+"""Of a piece, which is a row group of Parquet, about."""
+
+ROW_BYTES = 500
+"""Of a record beside key, value and headers, while it is Python's."""
 
 
 def check_pyarrow(form: TableForm) -> None:
@@ -39,7 +39,7 @@ def check_pyarrow(form: TableForm) -> None:
 def write_table(
     sink: BinaryIO,
     form: TableForm,
-    parts: Parts,
+    parts: Iterable[tuple[Source, Iterator[Any]]],
     *,
     parsed: tuple[bool, bool],
     has_place: bool,
@@ -50,7 +50,7 @@ def write_table(
     Args:
         sink: where to.
         form: Arrow, a stream or a file, or Parquet.
-        parts: partitions and their records.
+        parts: partitions and their records, as record batches of pyarrow.
         parsed: whether keys, and values, are JSON in place of bytes.
         has_place: whether there are columns of topic and partition.
         is_stream: whether Arrow is in its form for streams, which nobody reads from the end.
@@ -60,11 +60,8 @@ def write_table(
     schema = _schema(pa, parsed, has_place)
     counted = _Counted(sink)
     with _writer(pa, counted, form, schema, is_stream) as writer:
-        for columns in _pieces(parts, has_place):
-            arrays = [
-                pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)
-            ]
-            writer.write_batch(pa.record_batch(arrays, schema=schema))
+        for batches in _gathered(_placed(pa, parts, schema, has_place=has_place)):
+            writer.write_table(pa.Table.from_batches(batches, schema).combine_chunks())
 
 
 def _schema(pa: Any, parsed: tuple[bool, bool], has_place: bool) -> Any:
@@ -91,25 +88,70 @@ def _writer(pa: Any, sink: _Counted, form: TableForm, schema: Any, is_stream: bo
     return pa.ipc.new_stream(sink, schema) if is_stream else pa.ipc.new_file(sink, schema)
 
 
-def _pieces(parts: Parts, has_place: bool) -> Iterator[list[list[Any]]]:
-    """Yields columns of so many rows and bytes, of one partition or of several."""
-    columns: list[list[Any]] = [[] for _ in range(7 if has_place else 5)]
+def _placed(
+    pa: Any,
+    parts: Iterable[tuple[Source, Iterator[Any]]],
+    schema: Any,
+    *,
+    has_place: bool,
+) -> Iterator[Any]:
+    """Yields the record batches of all partitions, where asked for with topic and partition."""
+    for source, batches in parts:
+        topic = pa.scalar(source.topic, pa.string())
+        partition = pa.scalar(source.partition, pa.int32())
+        for batch in batches:
+            place = [pa.repeat(cell, batch.num_rows) for cell in (topic, partition)]
+            columns = [*place, *batch.columns] if has_place else batch.columns
+            yield pa.record_batch(columns, schema=schema)
+
+
+def _gathered(batches: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yields small record batches together, so that a partition of few records is no row group."""
+    held: list[Any] = []
     size = 0
+    for batch in batches:
+        if held and size + batch.nbytes > BATCH_BYTES:
+            yield held
+            held, size = [], 0
+        held.append(batch)
+        size += batch.nbytes
+    if held:
+        yield held
+
+
+def tabulated(
+    parts: Iterable[tuple[Source, Iterator[ReadRecord]]], parsed: tuple[bool, bool]
+) -> Iterator[tuple[Source, Iterator[Any]]]:
+    """Yields partitions with their records as record batches; for `parsed` see `write_table`."""
+    import pyarrow as pa
+
+    schema = _schema(pa, parsed, has_place=False)
     for source, records in parts:
-        place = (source.topic, source.partition) if has_place else ()
-        for record in records:
-            key, value, headers = record.key, record.value, record.headers
-            more = len(key or b"") + len(value or b"")
-            more += sum(len(name) + len(data or b"") for name, data in headers)
-            if columns[0] and (size + more > MAX_BYTES or len(columns[0]) >= MAX_ROWS):
-                yield columns
-                columns = [[] for _ in columns]
-                size = 0
-            size += more
-            timestamp = None if record.timestamp == -1 else record.timestamp
-            row = (*place, record.offset, timestamp, _plain(key), _plain(value), _pairs(headers))
-            for column, cell in zip(columns, row, strict=True):
-                column.append(cell)
+        yield source, (_batch(pa, schema, columns) for columns in _pieces(records))
+
+
+def _batch(pa: Any, schema: Any, columns: list[list[Any]]) -> Any:
+    arrays = [pa.array(cells, field.type) for cells, field in zip(columns, schema, strict=True)]
+    return pa.record_batch(arrays, schema=schema)
+
+
+def _pieces(records: Iterable[ReadRecord]) -> Iterator[list[list[Any]]]:
+    """Yields columns of so many rows and bytes."""
+    columns: list[list[Any]] = [[] for _ in range(5)]
+    size = 0
+    for record in records:
+        key, value, headers = record.key, record.value, record.headers
+        more = ROW_BYTES + len(key or b"") + len(value or b"")
+        more += sum(len(name) + len(data or b"") for name, data in headers)
+        if columns[0] and size + more > BATCH_BYTES:
+            yield columns
+            columns = [[] for _ in columns]
+            size = 0
+        size += more
+        timestamp = None if record.timestamp == -1 else record.timestamp
+        row = (record.offset, timestamp, _plain(key), _plain(value), _pairs(headers))
+        for column, cell in zip(columns, row, strict=True):
+            column.append(cell)
     if columns[0]:
         yield columns
 
