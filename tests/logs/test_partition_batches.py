@@ -143,7 +143,9 @@ def test_a_stream_that_is_read_where_damage_is_told_is_an_error_and_no_crash(
     def read_another(_: ottla.Damage) -> None:
         batches = ottla.read_partition(DATA / "orders-0").batches()
         told.extend(pa.record_batch(batch).num_rows for batch in batches)
-        with pytest.raises(OSError, match="such as on_damage: iterate over its batches there"):
+        with pytest.raises(
+            OSError, match="such as on_damage, progress or read_at: iterate over its batches there"
+        ):
             pa.table(ottla.read_partition(DATA / "orders-0"))
 
     records = ottla.read_partition(path, on_damage=read_another)

@@ -1,7 +1,7 @@
 //! Where a reader finds its bytes: a file of this machine, or an object of Python's that reads them
 //! from somewhere else. The interpreter's lock is held while that object is called, and no longer.
 
-use crate::calls::detached;
+use crate::calls::{called_back, detached};
 use ottla_log::source::Source;
 use pyo3::exceptions::{PyException, PyOSError, PyTypeError};
 use pyo3::prelude::*;
@@ -43,7 +43,7 @@ impl Place {
         match self {
             Self::Path(path) => open_file(path).map(Opened::File),
             Self::Object(object) => Python::attach(|py| {
-                let size = object.bind(py).getattr("size")?.extract()?;
+                let size = called_back(|| object.bind(py).getattr("size"))?.extract()?;
                 Ok(Opened::Object { object: object.clone_ref(py), size })
             })
             .map_err(raised),
@@ -60,7 +60,7 @@ impl Place {
         if let Self::Object(object) = self
             && let Some(expect) = object.bind(py).getattr_opt("expect")?
         {
-            expect.call1((start, stop))?;
+            called_back(|| expect.call1((start, stop)))?;
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl Source for Opened {
 }
 
 fn read_into(object: &Bound<'_, PyAny>, position: u64, buffer: &mut [u8]) -> PyResult<usize> {
-    let read = object.call_method1("read_at", (position, buffer.len()))?;
+    let read = called_back(|| object.call_method1("read_at", (position, buffer.len())))?;
     let read = crate::bytes::bytes_of(&read)?;
     let read = read.as_bytes();
     let size = read.len().min(buffer.len());

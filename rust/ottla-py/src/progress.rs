@@ -1,5 +1,6 @@
 //! Callbacks into Python that report how far work is, and may stop it.
 
+use crate::calls::called_back;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
@@ -29,7 +30,8 @@ impl Progress {
         if self.has_stopped() {
             return false;
         }
-        let answer = Python::attach(|py| callback.call1(py, (bytes,))?.is_truthy(py));
+        let answer =
+            Python::attach(|py| called_back(|| callback.call1(py, (bytes,))?.is_truthy(py)));
         let reason = match answer {
             Ok(true) => return true,
             Ok(false) => StopReason::Answer,

@@ -1,6 +1,6 @@
 //! The offsets that reading a partition gives, counted.
 
-use crate::calls::detached;
+use crate::calls::{called_back, detached};
 use crate::place::{Opened, Place, os_error};
 use ottla_audit::{
     Isolation, KnownOffsets, PartitionReader, ReadOptions, ReadableOffsets as Counting, Remainder,
@@ -133,7 +133,7 @@ impl ReadableOffsets {
                     None => os_error(py, &error, None),
                 })?;
             if let Some(progress) = progress
-                && !progress.call1((read.load(Ordering::Relaxed),))?.is_truthy()?
+                && !called_back(|| progress.call1((read.load(Ordering::Relaxed),))?.is_truthy())?
             {
                 let cancelled = py.import("ottla.errors")?.getattr("AuditCancelledError")?;
                 return Err(PyErr::from_value(cancelled.call1(("counting was stopped",))?));

@@ -1,7 +1,7 @@
 //! The tables `batches` and `records` of a segment as Arrow record batches, without a Python object
 //! for any row.
 
-use crate::calls::{detached, is_called_back};
+use crate::calls::{called_back, detached, is_called_back};
 use crate::damage::damage_dict;
 use crate::json::lines::json_lines;
 use crate::place::{Opened, Place};
@@ -459,22 +459,33 @@ enum Batches {
     Python(Py<PyIterator>),
 }
 
+impl Batches {
+    /// Whether the interpreter is needed to read them.
+    fn need_python(&self) -> bool {
+        match self {
+            Self::Segment(shared) => matches!(shared.place, Place::Object(_)),
+            Self::Python(_) => true,
+        }
+    }
+}
+
 impl LazyReader {
     fn next_batch(&self) -> Result<Option<RecordBatch>, ArrowError> {
         let Some(batches) = &self.batches else { return Ok(None) };
         match batches {
+            batches if batches.need_python() && is_called_back() => {
+                let message = "a stream cannot be read inside a function that the engine calls, \
+                               such as on_damage, progress or read_at: iterate over its batches there";
+                Err(ArrowError::IoError(message.to_owned(), io::Error::other(message)))
+            }
             Batches::Segment(shared) => shared.next(false).map_err(|fault| match fault {
                 Fault::Io(error) => ArrowError::IoError(error.to_string(), error),
                 Fault::Arrow(error) => error,
                 Fault::Busy => ArrowError::InvalidArgumentError("interrupted".to_owned()),
             }),
-            Batches::Python(_) if is_called_back() => {
-                let message = "a stream cannot be read inside a function that the engine calls, \
-                               such as on_damage: iterate over its batches there";
-                Err(ArrowError::IoError(message.to_owned(), io::Error::other(message)))
-            }
             Batches::Python(iterator) => Python::attach(|py| {
-                let next = iterator.bind(py).clone().next().transpose().and_then(|item| {
+                let next = called_back(|| iterator.bind(py).clone().next());
+                let next = next.transpose().and_then(|item| {
                     item.map(|item| Ok(item.cast::<TableBatch>()?.get().batch.clone())).transpose()
                 });
                 next.map_err(|error: PyErr| {
