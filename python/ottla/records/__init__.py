@@ -1,7 +1,7 @@
 """Reading, checking and building record batches.
 
 All functions work on buffers of any number of batches; Python objects are created only on request.
-Data may be any bytes-like object: ``bytes`` is borrowed, anything else is copied once.
+Data may be any bytes-like object: ``bytes`` and views of it are borrowed, anything else is copied.
 """
 
 from __future__ import annotations

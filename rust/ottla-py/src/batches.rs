@@ -1,6 +1,6 @@
 //! Reading batch by batch.
 
-use crate::bytes::bytes_of;
+use crate::bytes::SharedBytes;
 use crate::errors::to_python;
 use crate::records::{RecordIterator, iterate, whole_batch};
 use crate::shown::fields_html;
@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 /// checksum with the bytes, ``batch.records()`` parses.
 ///
 /// Args:
-///     data: any bytes-like object; ``bytes`` is not copied.
+///     data: any bytes-like object; ``bytes``, and views of it, are not copied.
 ///
 /// Raises:
 ///     CorruptRecordBatchError: while iterating, if the framing is damaged.
@@ -30,14 +30,14 @@ use std::sync::{Mutex, PoisonError};
 /// [1]
 #[pyfunction]
 pub(crate) fn read_batches(data: &Bound<'_, PyAny>) -> PyResult<BatchIterator> {
-    let data = bytes_of(data)?.unbind();
+    let data = SharedBytes::of(data)?;
     Ok(BatchIterator { data, state: Mutex::new((0, false)) })
 }
 
 /// Iterator over :class:`RecordBatch`.
 #[pyclass(frozen, module = "ottla")]
 pub(crate) struct BatchIterator {
-    data: Py<PyBytes>,
+    data: SharedBytes,
     /// Position of the next batch, and whether the iteration has ended.
     state: Mutex<(usize, bool)>,
 }
@@ -88,7 +88,7 @@ impl BatchIterator {
 /// (True, True)
 #[pyclass(frozen, module = "ottla")]
 pub(crate) struct RecordBatch {
-    data: Py<PyBytes>,
+    data: SharedBytes,
     /// Where the data begins in that which positions count in.
     origin: u64,
     info: BatchInfo,
@@ -100,7 +100,7 @@ impl RecordBatch {
     }
 
     fn iterate(&self, py: Python<'_>) -> PyResult<RecordIterator> {
-        iterate(py, &self.info, self.data.bind(py), self.origin)
+        iterate(py, &self.info, &self.data, self.origin)
     }
 
     fn whole<'a>(&'a self, py: Python<'a>) -> Result<&'a [u8], ottla_format::error::Error> {
@@ -117,14 +117,14 @@ impl RecordBatch {
     #[new]
     #[pyo3(signature = (data, position=0))]
     fn new(py: Python<'_>, data: &Bound<'_, PyAny>, position: u64) -> PyResult<Self> {
-        let data = bytes_of(data)?;
-        let bytes = data.as_bytes();
+        let data = SharedBytes::of(data)?;
+        let bytes = data.as_bytes(py);
         let first = Batches::new(bytes, 0).next().transpose();
         let first = first.map_err(|error| to_python(py, &error))?;
         match first {
             Some(info) if info.size == bytes.len() as u64 => {
                 let info = BatchInfo { position, ..info };
-                Ok(Self { data: data.unbind(), origin: position, info })
+                Ok(Self { data: data.clone_ref(py), origin: position, info })
             }
             first => {
                 let size =
@@ -140,9 +140,8 @@ impl RecordBatch {
 
     fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let whole = self.whole(py).map_err(|error| self.error(py, error))?;
-        let data = self.data.bind(py);
-        let is_all = whole.len() == data.as_bytes().len();
-        Ok(if is_all { data.clone() } else { PyBytes::new(py, whole) })
+        let is_all = whole.len() == self.data.as_bytes(py).len();
+        Ok(if is_all { self.data.to_bytes(py) } else { PyBytes::new(py, whole) })
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {

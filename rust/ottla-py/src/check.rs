@@ -1,14 +1,14 @@
 //! `check_batches`, and the checker of each thread.
 
-use crate::bytes::{DETACH_BYTES, bytes_of};
+use crate::bytes::{DETACH_BYTES, SharedBytes, copied, octets_of, view_of};
 use crate::calls::{attached, detached};
 use crate::errors::to_python;
 use crate::kernels::kernels;
-use ottla_format::check::{Checker, Level};
+use ottla_format::check::{Checker, Level, Pieces};
 use ottla_format::limits::Limits;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PySlice};
 use std::cell::Cell;
 
 thread_local! {
@@ -41,7 +41,8 @@ pub(crate) fn level_of(name: &str) -> PyResult<Level> {
 /// of the data are taken as the unused end of a preallocated file.
 ///
 /// Args:
-///     data: any bytes-like object; ``bytes`` is not copied.
+///     data: any bytes-like object. ``bytes``, and views of it, are not copied; what may be written to
+///         meanwhile is copied piece by piece.
 ///     level: ``"crc"``, ``"decode"`` or ``"full"``.
 ///
 /// Raises:
@@ -62,10 +63,34 @@ pub(crate) fn check_batches(
     level: Option<&str>,
 ) -> PyResult<u64> {
     let level = level.map_or(Ok(Level::Full), level_of)?;
-    match data.cast::<PyBytes>() {
-        Ok(bytes) => check(py, bytes.as_bytes(), level),
-        Err(_) => check(py, bytes_of(data)?.as_bytes(), level),
+    if let Ok(bytes) = data.cast::<PyBytes>() {
+        return check(py, bytes.as_bytes(), level);
     }
+    let view = view_of(data)?;
+    match SharedBytes::lent(&view)? {
+        Some(lent) => check(py, lent.as_bytes(py), level),
+        None => check_view(&view, level),
+    }
+}
+
+/// Checks memory that may be written to meanwhile: copied piece by piece, into a core's cache.
+#[inline(never)]
+fn check_view(view: &Bound<'_, PyAny>, level: Level) -> PyResult<u64> {
+    let py = view.py();
+    let mut pieces = Pieces::new(view.getattr("nbytes")?.extract()?);
+    let Some(first) = pieces.next_range() else { return Ok(0) };
+    if first.end == pieces.size() {
+        return check(py, copied(view)?.as_bytes(), level);
+    }
+    let view = octets_of(view)?;
+    while let Some(range) = pieces.next_range() {
+        let slice = PySlice::new(py, range.start as isize, range.end as isize, 1);
+        let piece = copied(&view.get_item(slice)?)?;
+        let bytes = piece.as_bytes();
+        let work = || with_checker(level, |checker| pieces.check(checker, bytes));
+        detached(py, work)?.map_err(|error| to_python(py, &error))?;
+    }
+    Ok(pieces.records())
 }
 
 fn check(py: Python<'_>, bytes: &[u8], level: Level) -> PyResult<u64> {

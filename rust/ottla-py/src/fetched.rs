@@ -1,6 +1,6 @@
 //! What a consumer gets of one partition of a Fetch answer.
 
-use crate::bytes::{DETACH_BYTES, bytes_of};
+use crate::bytes::{BackedBytes, DETACH_BYTES, SharedBytes};
 use crate::calls::{attached, detached};
 use crate::check::with_checker;
 use crate::consumer_record::{ConsumerRecord, RecordPlace};
@@ -8,7 +8,6 @@ use crate::errors::to_python;
 use ottla_format::check::Level;
 use ottla_format::fetched::{self, Fetched};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyList, PyString, PyTuple};
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +18,8 @@ use std::sync::Arc;
 /// Left out are records before the position, control batches, and aborted transactions.
 ///
 /// Args:
-///     data: the records of the answer, any bytes-like object; ``bytes`` is not copied.
+///     data: the records of the answer, any bytes-like object; ``bytes``, and views of
+///         it, are not copied.
 ///     position: the offset that was fetched from.
 ///     aborted: producer id and first offset of each aborted transaction in the answer; ``None`` with
 ///         ``read_uncommitted``.
@@ -40,7 +40,7 @@ pub(crate) fn read_fetched(
     aborted: Option<Vec<(i64, i64)>>,
     check_crcs: bool,
 ) -> PyResult<FetchedRecords> {
-    let data = PyBackedBytes::from(bytes_of(data)?);
+    let data = SharedBytes::of(data)?.backed(py);
     let read = || {
         with_checker(Level::Decode, |checker| {
             fetched::read(checker, &data, position, aborted, check_crcs)
@@ -53,7 +53,7 @@ pub(crate) fn read_fetched(
 
 /// The bytes of an answer, and what is in them.
 pub(crate) struct Answer {
-    pub(crate) data: PyBackedBytes,
+    pub(crate) data: BackedBytes,
     pub(crate) records: Fetched,
 }
 

@@ -1,6 +1,6 @@
 //! `Leader`: the decisions of one partition's leader over time.
 
-use crate::bytes::bytes_of;
+use crate::bytes::SharedBytes;
 use crate::calls::{attached, detached};
 use crate::leader_options::{Keywords, LeaderOptions, StoredLogOptions};
 use crate::producer_state::{AbortedTransaction, ProducerState, VerificationGuard};
@@ -16,7 +16,7 @@ use ottla_log::producers::{Origin, ProducerRefusal};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::{MutexExt, PyOnceLock};
-use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) fn kafka_error(py: Python<'_>, error: ErrorCode, message: String) -> PyErr {
@@ -47,17 +47,17 @@ fn not_restored(py: Python<'_>, error: &RestoreError) -> PyErr {
 }
 
 /// The bytes of one bytes-like object, or of several.
-fn sets_of<'py>(batches: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+fn sets_of(batches: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<SharedBytes>> {
     let Some(batches) = batches else { return Ok(Vec::new()) };
     if batches.is_instance_of::<PyBytes>() {
-        return Ok(vec![bytes_of(batches)?]);
+        return Ok(vec![SharedBytes::of(batches)?]);
     }
     if batches.is_instance_of::<PyString>() {
-        bytes_of(batches)?;
+        SharedBytes::of(batches)?;
     }
-    match bytes_of(batches) {
+    match SharedBytes::of(batches) {
         Ok(bytes) => Ok(vec![bytes]),
-        Err(_) => batches.try_iter()?.map(|set| bytes_of(&set?)).collect(),
+        Err(_) => batches.try_iter()?.map(|set| SharedBytes::of(&set?)).collect(),
     }
 }
 
@@ -119,14 +119,14 @@ impl Leader {
         + Sync
         + Send,
     ) -> PyResult<Verdict> {
-        let records = bytes_of(records)?;
-        let bytes = records.as_bytes();
+        let records = SharedBytes::of(records)?;
+        let bytes = records.as_bytes(py);
         let mut engine = self.engine(py);
         let held = &mut *engine;
         let decide = || with_validator(|validator| append(held, bytes, validator));
         let verdict = if is_short(bytes) { attached(py, decide) } else { detached(py, decide) }?;
         drop(engine);
-        Ok(Verdict::new(py, records.clone(), verdict))
+        Ok(Verdict::new(py, records.clone_ref(py), verdict))
     }
 }
 
@@ -221,7 +221,7 @@ impl Leader {
             LeaderOptions::take(config, &keywords, py)?;
         keywords.finish()?;
         let now_ms = now_ms.clock()?;
-        let engine = with_stored(snapshot, stored_batches_after, |snapshot, sets| {
+        let engine = with_stored(py, snapshot, stored_batches_after, |snapshot, sets| {
             let source = ReplaySource { snapshot, snapshot_offset, sets, replay, now_ms };
             let log = StoredLog { offsets, aborted, source };
             let restore =
@@ -266,8 +266,8 @@ impl Leader {
         let LeaderOptions { settings, topic, partition } =
             LeaderOptions::take(config, &keywords, py)?;
         keywords.finish()?;
-        let state = bytes_of(state)?;
-        let engine = Engine::from_bytes(settings, state.as_bytes())
+        let state = SharedBytes::of(state)?;
+        let engine = Engine::from_bytes(settings, state.as_bytes(py))
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(Self { engine: Mutex::new(engine), topic, partition })
     }
@@ -415,7 +415,7 @@ impl Leader {
         let mut engine = self.engine(py);
         let verdict = attached(py, || with_validator(|v| engine.end_transaction(&end, v)))?;
         let verdict = verdict.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Verdict::new(py, PyBytes::new(py, b""), verdict))
+        Ok(Verdict::new(py, SharedBytes::empty(py), verdict))
     }
 
     /// Advances the log start offset (DeleteRecords and retention, KIP-107); a lower offset changes
@@ -479,7 +479,7 @@ impl Leader {
         snapshot_offset: i64,
     ) -> PyResult<()> {
         let (now_ms, replay) = (now_ms.clock()?, Replay::Load);
-        with_stored(snapshot, stored_batches_after, |snapshot, sets| {
+        with_stored(py, snapshot, stored_batches_after, |snapshot, sets| {
             let source = ReplaySource { snapshot, snapshot_offset, sets, replay, now_ms };
             let mut engine = self.engine(py);
             attached(py, || with_validator(|v| engine.truncate(offset, &source, v.codecs())))?
@@ -581,12 +581,13 @@ impl Leader {
 
 /// Lends the bytes of a snapshot and of sets of stored batches.
 fn with_stored<T>(
+    py: Python<'_>,
     snapshot: Option<&Bound<'_, PyAny>>,
     batches: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(Option<&[u8]>, &[&[u8]]) -> PyResult<T>,
 ) -> PyResult<T> {
-    let snapshot = snapshot.map(bytes_of).transpose()?;
+    let snapshot = snapshot.map(SharedBytes::of).transpose()?;
     let sets = sets_of(batches)?;
-    let sets: Vec<_> = sets.iter().map(PyBytesMethods::as_bytes).collect();
-    work(snapshot.as_ref().map(PyBytesMethods::as_bytes), &sets)
+    let sets: Vec<_> = sets.iter().map(|set| set.as_bytes(py)).collect();
+    work(snapshot.as_ref().map(|bytes| bytes.as_bytes(py)), &sets)
 }

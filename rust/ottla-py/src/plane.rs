@@ -1,6 +1,6 @@
 //! `DataPlane`: what a broker does for each partition of a Produce or a Fetch.
 
-use crate::bytes::bytes_of;
+use crate::bytes::SharedBytes;
 use crate::calls::{attached, detached};
 use crate::leader::Leader;
 use crate::leader_options::Keywords;
@@ -22,7 +22,7 @@ use ottla_plane::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Above this the interpreter's lock is let go of while a request is decided.
@@ -336,7 +336,7 @@ impl DataPlane {
         verified: Option<&Bound<'_, Verification>>,
         allow_internal: bool,
     ) -> PyResult<Produced> {
-        let frame = bytes_of(frame)?;
+        let frame = SharedBytes::of(frame)?;
         let refused = refused_of(refused)?;
         let call = ProduceCall {
             now_ms: now_ms.clock()?,
@@ -344,7 +344,7 @@ impl DataPlane {
             verified: verified.map(|verified| &verified.get().engine),
             allows_internal: allow_internal,
         };
-        let bytes = frame.as_bytes();
+        let bytes = frame.as_bytes(py);
         let mut engine = self.engine(py);
         let held = &mut *engine;
         let mut answer = Vec::new();
@@ -383,10 +383,10 @@ impl DataPlane {
         must_answer: bool,
         refused: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Fetched> {
-        let frame = bytes_of(frame)?;
+        let frame = SharedBytes::of(frame)?;
         let refused = refused_of(refused)?;
         let call = FetchCall { now_ms: now_ms.clock()?, must_answer, refused: &refused };
-        let bytes = frame.as_bytes();
+        let bytes = frame.as_bytes(py);
         let mut parts = Parts::new(py);
         let mut engine = self.engine(py);
         let held = &mut *engine;
@@ -425,7 +425,7 @@ impl DataPlane {
         origin: OriginName,
         guard: Option<&Bound<'_, VerificationGuard>>,
     ) -> PyResult<Verdict> {
-        let records = bytes_of(records)?;
+        let records = SharedBytes::of(records)?;
         let request = AppendRequest {
             api_version: None,
             has_transactional_id: true,
@@ -434,7 +434,7 @@ impl DataPlane {
             transaction_version: 0,
             now_ms: now_ms.clock()?,
         };
-        let bytes = records.as_bytes();
+        let bytes = records.as_bytes(py);
         let mut engine = self.engine(py);
         let held = &mut *engine;
         let work = || with_validator(|v| held.append(handle, bytes, &request, v));
@@ -442,7 +442,7 @@ impl DataPlane {
         let verdict = if is_short { attached(py, work) } else { detached(py, work) }?;
         drop(engine);
         let verdict = verdict.map_err(|error| refused(py, &error))?;
-        Ok(Verdict::new(py, records.clone(), verdict))
+        Ok(Verdict::new(py, records.clone_ref(py), verdict))
     }
 
     /// Appends the marker that ends a transaction, as :meth:`Leader.end_transaction` does.
@@ -478,7 +478,7 @@ impl DataPlane {
         let verdict = attached(py, || with_validator(|v| engine.end_transaction(handle, &end, v)))?;
         drop(engine);
         let verdict = verdict.map_err(|error| refused(py, &error))?;
-        Ok(Verdict::new(py, PyBytes::new(py, b""), verdict))
+        Ok(Verdict::new(py, SharedBytes::empty(py), verdict))
     }
 
     /// Begins to verify a producer's transaction with its coordinator, as

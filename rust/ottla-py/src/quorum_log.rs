@@ -1,6 +1,6 @@
 //! `QuorumLog`: the log of a KRaft quorum's only voter, and its snapshots.
 
-use crate::bytes::bytes_of;
+use crate::bytes::SharedBytes;
 use crate::calls::{attached, detached};
 use crate::plane_storage::{log_directory_error, os_error};
 use crate::validator::with_validator;
@@ -116,8 +116,8 @@ impl QuorumLog {
     ///     OSError: the system cannot write it. Where there was no room the log is as it was; behind
     ///         any other error it takes nothing any more.
     fn append(&self, py: Python<'_>, records: &Bound<'_, PyAny>, now_ms: i64) -> PyResult<()> {
-        let records = bytes_of(records)?;
-        let bytes = records.as_bytes();
+        let records = SharedBytes::of(records)?;
+        let bytes = records.as_bytes(py);
         let mut engine = self.engine(py);
         let log = &mut *engine;
         let done = detached(py, || with_validator(|v| log.append(bytes, now_ms, v)))?;

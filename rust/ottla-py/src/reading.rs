@@ -1,6 +1,7 @@
 //! The records of a partition, as a consumer would get them: the glue around
 //! [`ottla_audit::PartitionReader`].
 
+use crate::bytes::SharedBytes;
 use crate::calls::{called_back, detached};
 use crate::damage::damage_dict;
 use crate::partition_batches::{BATCH_BYTES, NextRows, PartitionBatches};
@@ -54,7 +55,7 @@ struct Reading {
     /// The open file, and which segment it is.
     file: Option<(usize, Opened)>,
     /// Bytes of the open file, and where they begin in it.
-    data: Option<(u64, Py<PyBytes>)>,
+    data: Option<(u64, SharedBytes)>,
     /// What is read into before it becomes `data`.
     buffer: Vec<u8>,
     batch: Option<BatchReading>,
@@ -311,7 +312,7 @@ impl Reading {
     fn load(&mut self, py: Python<'_>, readable: ReadableBatch) -> PyResult<()> {
         let info = readable.info;
         let found = match self.hold(py, &readable)? {
-            Some((start, data)) => iterate(py, &info, data.bind(py), start),
+            Some((start, data)) => iterate(py, &info, &data, start),
             None => Err(PyErr::new::<pyo3::exceptions::PyEOFError, _>("its bytes are gone")),
         };
         let next_offset = readable.first_offset;
@@ -329,7 +330,7 @@ impl Reading {
         &mut self,
         py: Python<'_>,
         readable: &ReadableBatch,
-    ) -> PyResult<Option<(u64, Py<PyBytes>)>> {
+    ) -> PyResult<Option<(u64, SharedBytes)>> {
         let (position, size) = (readable.info.position, readable.info.size as usize);
         if let Some((start, data)) = &self.data
             && let Some(skip) = position.checked_sub(*start)
@@ -344,7 +345,7 @@ impl Reading {
         let Some(bytes) = self.buffer.get(..filled).filter(|bytes| bytes.len() >= size) else {
             return Ok(None);
         };
-        let data = PyBytes::new(py, bytes).unbind();
+        let data = SharedBytes::whole(PyBytes::new(py, bytes));
         self.data = Some((position, data.clone_ref(py)));
         Ok(Some((position, data)))
     }

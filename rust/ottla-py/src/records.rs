@@ -1,5 +1,6 @@
 //! Reading record by record.
 
+use crate::bytes::SharedBytes;
 use crate::calls::{attached, detached};
 use crate::check::with_checker;
 use crate::errors::to_python;
@@ -23,10 +24,10 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) fn iterate(
     py: Python<'_>,
     info: &BatchInfo,
-    data: &Bound<'_, PyBytes>,
+    data: &SharedBytes,
     origin: u64,
 ) -> PyResult<RecordIterator> {
-    let (cursor, source) = attached(py, || open(info, data, origin))?
+    let (cursor, source) = attached(py, || open(py, info, data, origin))?
         .map_err(|error| to_python(py, &error.within(info.position as usize)))?;
     let (is_control, position) = (info.is_control(), info.position);
     Ok(RecordIterator { source, cursor: Mutex::new(cursor), is_control, position })
@@ -51,18 +52,19 @@ fn range_of(info: &BatchInfo, origin: u64) -> Range<usize> {
 
 /// A cursor before the first record, and the bytes it moves over.
 fn open(
+    py: Python<'_>,
     info: &BatchInfo,
-    data: &Bound<'_, PyBytes>,
+    data: &SharedBytes,
     origin: u64,
 ) -> Result<(RecordCursor, Source), Error> {
-    let whole = whole_batch(info, data.as_bytes(), origin)?;
+    let whole = whole_batch(info, data.as_bytes(py), origin)?;
     let limits = Limits::default();
     match batch::payload(info, whole)? {
         Payload::Plain { bytes, start } => {
             let cursor = RecordCursor::start(info, bytes, limits)?;
             let Range { start: begin, end } = range_of(info, origin);
             let range = begin.saturating_add(start).min(end)..end;
-            Ok((cursor, Source::Borrowed(data.clone().unbind(), range)))
+            Ok((cursor, Source::Borrowed(data.clone_ref(py), range)))
         }
         Payload::Compressed { codec, reading, bytes, start } => {
             with_checker(Level::Full, |checker| {
@@ -79,7 +81,7 @@ fn open(
 
 /// The bytes that hold the records.
 enum Source {
-    Borrowed(Py<PyBytes>, Range<usize>),
+    Borrowed(SharedBytes, Range<usize>),
     Owned(Vec<u8>),
 }
 

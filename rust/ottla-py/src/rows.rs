@@ -1,5 +1,6 @@
 //! The rows of the tables `batches` and `records` as Python objects, a bounded number at a time.
 
+use crate::bytes::SharedBytes;
 use crate::calls::detached;
 use crate::place::{Opened, Place};
 use crate::records::iterate;
@@ -156,7 +157,7 @@ pub(crate) fn segment_records(
             return Ok((rows, None));
         }
         // What cannot be read further is a finding of the audit; here it ends the batch.
-        let whole = PyBytes::new(py, &whole);
+        let whole = SharedBytes::whole(PyBytes::new(py, &whole));
         let Ok(records) = iterate(py, info, &whole, info.position) else { continue };
         while let Ok(Some(record)) = records.next_record(py) {
             rows.push(record.row(py, info.position)?);

@@ -1,6 +1,6 @@
 //! Verdicts for a partition that knows no producer.
 
-use crate::bytes::bytes_of;
+use crate::bytes::SharedBytes;
 use crate::calls::{attached, detached};
 use crate::check::with_checker;
 use crate::record_error::RecordError;
@@ -15,14 +15,14 @@ use ottla_leader::{PartRefusal, PartVerdict};
 use ottla_log::kafka_version::{KafkaVersion, ReleaseDifference};
 use ottla_log::producers::Origin;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 
 /// Decides whether the leader of a partition would accept the record set of a Produce request.
 ///
 /// The partition knows no producer; :class:`Leader` remembers them.
 ///
 /// Args:
-///     records: any bytes-like object; ``bytes`` is not copied.
+///     records: any bytes-like object; ``bytes``, and views of it, are not copied.
 ///     config: the topic's configuration; Kafka's defaults where there is none.
 ///     now_ms: the broker's clock, ms since 1970.
 ///     api_version: Produce version, 0 to 13 (Kafka 4 serves 3 and newer); ``None`` skips the
@@ -65,7 +65,7 @@ pub(crate) fn validate(
     profile: &str,
     kafka_version: Option<&str>,
 ) -> PyResult<Verdict> {
-    let data = bytes_of(records)?;
+    let data = SharedBytes::of(records)?;
     let settings = settings_of(py, config)?;
     let config = settings.get().config();
     let request = RequestOptions {
@@ -79,11 +79,11 @@ pub(crate) fn validate(
         kafka_version,
     }
     .request(config)?;
-    let bytes = data.as_bytes();
+    let bytes = data.as_bytes(py);
     let decide =
         || with_validator(|validator| ottla_leader::validate(bytes, config, &request, validator));
     let verdict = if is_short(bytes) { attached(py, decide) } else { detached(py, decide) }?;
-    Ok(Verdict::new(py, data.clone(), verdict))
+    Ok(Verdict::new(py, data.clone_ref(py), verdict))
 }
 
 /// Decides what a leader would do with a batch of a log if its producer sent it once more.
@@ -112,9 +112,9 @@ pub(crate) fn validate_stored(
     profile: &str,
     kafka_version: Option<&str>,
 ) -> PyResult<Verdict> {
-    let data = bytes_of(batch)?;
+    let data = SharedBytes::of(batch)?;
     let settings = settings_of(py, config)?;
-    let (bytes, config) = (data.as_bytes(), settings.get().config());
+    let (bytes, config) = (data.as_bytes(py), settings.get().config());
     let (now_ms, profile) = (now_ms.clock()?, profile_of(profile)?);
     let version = release_of(config, kafka_version)?;
     let verdict = detached(py, || {
@@ -130,7 +130,7 @@ pub(crate) fn validate_stored(
             )
         })
     })?;
-    Ok(Verdict::new(py, PyBytes::new(py, b""), verdict))
+    Ok(Verdict::new(py, SharedBytes::empty(py), verdict))
 }
 
 /// Takes a record set apart: good records, records to blame, and bytes that are refused whole.
@@ -162,7 +162,7 @@ pub(crate) fn validate_each(
     profile: &str,
     kafka_version: Option<&str>,
 ) -> PyResult<Vec<SetPart>> {
-    let data = bytes_of(records)?;
+    let data = SharedBytes::of(records)?;
     let settings = settings_of(py, config)?;
     let config = settings.get().config();
     let request = RequestOptions {
@@ -176,7 +176,7 @@ pub(crate) fn validate_each(
         kafka_version,
     }
     .request(config)?;
-    let bytes = data.as_bytes();
+    let bytes = data.as_bytes(py);
     let parts = detached(py, || {
         with_validator(|validator| {
             with_checker(Level::Full, |checker| {
@@ -184,13 +184,13 @@ pub(crate) fn validate_each(
             })
         })
     })?;
-    Ok(parts.into_iter().map(|part| SetPart::new(&data, part)).collect())
+    Ok(parts.into_iter().map(|part| SetPart::new(data.clone_ref(py), part)).collect())
 }
 
 /// A part of a record set: a batch, or bytes that are none.
 #[pyclass(frozen, module = "ottla._engine")]
 pub(crate) struct SetPart {
-    data: Py<PyBytes>,
+    data: SharedBytes,
     /// Where it begins, in bytes of the set.
     #[pyo3(get)]
     position: usize,
@@ -204,14 +204,14 @@ pub(crate) struct SetPart {
 }
 
 impl SetPart {
-    fn new(data: &Bound<'_, PyBytes>, part: ottla_leader::SetPart) -> Self {
+    fn new(data: SharedBytes, part: ottla_leader::SetPart) -> Self {
         let ottla_leader::SetPart { position, size, verdict } = part;
         let (info, record_errors, refusal) = match verdict {
             PartVerdict::Accepted(info) => (Some(info), Vec::new(), None),
             PartVerdict::RecordsRefused(info, errors) => (Some(info), errors, None),
             PartVerdict::Refused(refusal) => (None, Vec::new(), Some(refusal)),
         };
-        Self { data: data.clone().unbind(), position, size, info, record_errors, refusal }
+        Self { data, position, size, info, record_errors, refusal }
     }
 }
 
@@ -255,7 +255,7 @@ impl SetPart {
 
     /// The records, none of a part that is refused whole.
     fn records(&self, py: Python<'_>) -> PyResult<Option<RecordIterator>> {
-        self.info.map(|info| iterate(py, &info, self.data.bind(py), 0)).transpose()
+        self.info.map(|info| iterate(py, &info, &self.data, 0)).transpose()
     }
 }
 

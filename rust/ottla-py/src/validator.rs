@@ -13,12 +13,13 @@ thread_local! {
 /// Works with this thread's validator, which is taken out for that time: whoever asks meanwhile, from
 /// Python called on the way, gets another one.
 pub(crate) fn with_validator<T>(work: impl FnOnce(&mut Validator) -> T) -> T {
-    let idle = IDLE.take();
-    let mut validator =
-        idle.unwrap_or_else(|| Box::new(Validator::new(Limits::default(), kernels())));
-    let result = work(&mut validator);
-    IDLE.set(Some(validator));
-    result
+    IDLE.with(|idle| {
+        let mut validator =
+            idle.take().unwrap_or_else(|| Box::new(Validator::new(Limits::default(), kernels())));
+        let result = work(&mut validator);
+        idle.set(Some(validator));
+        result
+    })
 }
 
 /// Whether a decision takes less than a microsecond, so that keeping the GIL is cheaper: few bytes,

@@ -1,5 +1,6 @@
 //! `Verdict`: a leader's decision on a record set.
 
+use crate::bytes::SharedBytes;
 use crate::errors::refused;
 use crate::record_error::RecordError;
 use crate::shown::fields_html;
@@ -9,7 +10,7 @@ use ottla_format::header::RECORD_BATCH_OVERHEAD;
 use ottla_leader::{Metrics, Patch, Refusal, Stored};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyMemoryView, PySlice, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -77,7 +78,7 @@ pub(crate) struct Verdict {
     outcome: Result<Appended, Refused>,
     log_start_offset: i64,
     set_bytes: usize,
-    data: Py<PyBytes>,
+    data: SharedBytes,
     stored: PyOnceLock<Py<PyBytes>>,
 }
 
@@ -86,7 +87,7 @@ impl Verdict {
     #[inline]
     pub(crate) fn new(
         py: Python<'_>,
-        data: Bound<'_, PyBytes>,
+        data: SharedBytes,
         verdict: ottla_leader::Verdict<'_>,
     ) -> Self {
         let ottla_leader::Verdict { outcome, log_start_offset, set_bytes } = verdict;
@@ -111,7 +112,7 @@ impl Verdict {
             outcome: outcome.map_err(Refused::Judged),
             log_start_offset,
             set_bytes,
-            data: data.unbind(),
+            data,
             stored: PyOnceLock::new(),
         }
     }
@@ -137,28 +138,6 @@ impl Verdict {
             Ok(())
         })?;
         Ok(stored.unbind())
-    }
-
-    /// The received bytes from `start` up to `end`, not copied.
-    fn received<'py>(
-        &self,
-        py: Python<'py>,
-        start: usize,
-        end: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        // Nearly every slice is this one.
-        static RECORDS: PyOnceLock<Py<PySlice>> = PyOnceLock::new();
-        let slice = |start: usize, end: isize| PySlice::new(py, start as isize, end, 1);
-        let data = self.data.bind(py);
-        let is_to_end = end == data.as_bytes().len();
-        if start == 0 && is_to_end {
-            return Ok(data.clone().into_any());
-        }
-        let view = PyMemoryView::from(data)?;
-        if start == RECORD_BATCH_OVERHEAD && is_to_end {
-            return view.get_item(RECORDS.get_or_init(py, || slice(start, isize::MAX).unbind()));
-        }
-        view.get_item(slice(start, end as isize))
     }
 }
 
@@ -288,12 +267,13 @@ impl Verdict {
         Ok(stored.bind(py))
     }
 
-    /// The bytes to append as bytes-like objects that follow one another, none of them copied, as
-    /// ``os.writev`` and ``b"".join`` take them; ``()`` where nothing is appended.
+    /// The bytes to append as bytes-like objects that follow one another, as ``os.writev`` and
+    /// ``b"".join`` take them; ``()`` where nothing is appended.
     ///
-    /// A set that is kept comes as its new header, 61 ``bytes``, and a ``memoryview`` of the
-    /// received records; one that is written anew, or kept whole, as one object. A view keeps the
-    /// received bytes alive.
+    /// A set that is kept comes as its new header, 61 ``bytes``, and the received records; one that is
+    /// written anew, or kept whole, as one object. From 4 KiB on the records are a ``memoryview``, not
+    /// copied, which keeps the received bytes alive; fewer are ``bytes``, since a view takes longer to
+    /// make.
     ///
     /// >>> import ottla
     /// >>> batch = ottla.build_batch([ottla.NewRecord(value=b"a")])
@@ -308,11 +288,11 @@ impl Verdict {
             Ok(StoredBytes::Patched(patch, end)) => {
                 let header = patch.header_of(self.data.as_bytes(py)).map(|new| new.to_bytes());
                 let header = PyBytes::new(py, header.as_ref().map_or(&[], |bytes| &bytes[..]));
-                let rest = self.received(py, RECORD_BATCH_OVERHEAD, *end)?;
+                let rest = self.data.part(py, RECORD_BATCH_OVERHEAD..*end)?;
                 PyTuple::new(py, [header.into_any(), rest])
             }
             Ok(StoredBytes::AsReceived(end)) if *end > 0 => {
-                PyTuple::new(py, [self.received(py, 0, *end)?])
+                PyTuple::new(py, [self.data.part(py, 0..*end)?])
             }
             Ok(StoredBytes::Owned(bytes)) => PyTuple::new(py, [bytes]),
             Ok(StoredBytes::AsReceived(_)) | Err(_) => Ok(PyTuple::empty(py)),
@@ -390,7 +370,7 @@ impl Verdict {
             outcome: said.map_or(Ok(accepted), |said| Err(Refused::Said(Box::new(said)))),
             log_start_offset,
             set_bytes,
-            data: stored.unbind(),
+            data: SharedBytes::whole(stored),
             stored: PyOnceLock::new(),
         }
     }

@@ -13,6 +13,26 @@ use crate::limits::Limits;
 use crate::record::read_record;
 use ottla_kernels::{BatchHeader, Nothing, Timestamps};
 
+/// Where the whole batches of a buffer end.
+pub(super) struct Stop {
+    pub(super) position: usize,
+    /// Records before that.
+    pub(super) records: u64,
+    /// Why no batch begins there; `None` at the end of the buffer.
+    pub(super) ending: Option<Ending>,
+}
+
+/// Why no whole batch begins at a place.
+pub(super) enum Ending {
+    /// It would have so many bytes at least, which are not all there.
+    Cut {
+        /// Counted from that place.
+        needed: usize,
+    },
+    /// Its framing is wrong.
+    Fault(Error),
+}
+
 /// Checks batches. Holds the contexts and the arena of the codecs; one per thread.
 pub struct Checker {
     level: Level,
@@ -62,11 +82,28 @@ impl Checker {
     ///
     /// # Errors
     /// The first fault, and [`ErrorKind::TruncatedBatch`] when the buffer ends inside a batch.
+    pub fn check_all(&mut self, data: &[u8]) -> Result<u64> {
+        let Stop { position, records, ending } = self.check_whole_batches(data)?;
+        let fault = match ending {
+            None => return Ok(records),
+            Some(Ending::Cut { needed }) => {
+                let (needed, left) = (needed as u64, data.len().saturating_sub(position) as u64);
+                Error::new(ErrorKind::TruncatedBatch { needed, left }, position)
+            }
+            Some(Ending::Fault(fault)) => fault,
+        };
+        if is_zero_tail(data, position) { Ok(records) } else { Err(fault) }
+    }
+
+    /// Checks the batches that lie wholly in a buffer, up to its end or to where no whole batch begins.
+    ///
+    /// # Errors
+    /// The first fault of a batch.
     #[allow(
         clippy::arithmetic_side_effects,
         reason = "counts of records and positions in one buffer, whose batches end inside it"
     )]
-    pub fn check_all(&mut self, data: &[u8]) -> Result<u64> {
+    pub(super) fn check_whole_batches(&mut self, data: &[u8]) -> Result<Stop> {
         let (mut position, mut records) = (0, 0);
         let mut faults = Vec::new();
         while position < data.len() {
@@ -84,7 +121,7 @@ impl Checker {
             if position >= data.len() {
                 break;
             }
-            let fault = match Envelope::next(data, position) {
+            let ending = match Envelope::next(data, position) {
                 Ok(Next::Batch(envelope)) => {
                     records += self.check(data, position, &envelope, &mut faults).records;
                     if let Some(&fault) = faults.first() {
@@ -93,15 +130,12 @@ impl Checker {
                     position += envelope.total();
                     continue;
                 }
-                Ok(Next::End { left, needed }) => {
-                    let (needed, left) = (needed as u64, left as u64);
-                    Error::new(ErrorKind::TruncatedBatch { needed, left }, position)
-                }
-                Err(error) => error,
+                Ok(Next::End { needed, .. }) => Ending::Cut { needed },
+                Err(error) => Ending::Fault(error),
             };
-            return if is_zero_tail(data, position) { Ok(records) } else { Err(fault) };
+            return Ok(Stop { position, records, ending: Some(ending) });
         }
-        Ok(records)
+        Ok(Stop { position, records, ending: None })
     }
 
     /// Checks the batch at `at`, which lies wholly in `data`. Appends its faults, of records at most

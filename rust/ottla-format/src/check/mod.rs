@@ -13,9 +13,11 @@
 mod checker;
 mod header_rules;
 mod level;
+mod pieces;
 mod record_rules;
 mod result;
 
 pub use checker::{Checker, earliest_timestamp, reaches_maximum};
 pub use level::Level;
+pub use pieces::Pieces;
 pub use result::CheckResult;

@@ -5,7 +5,7 @@
 
 use crate::arrow::shared::SharedArray;
 use crate::arrow::stream::stream_capsule;
-use crate::bytes::{DETACH_BYTES, bytes_of};
+use crate::bytes::{BackedBytes, DETACH_BYTES, SharedBytes};
 use crate::calls::{attached, detached};
 use crate::check::with_checker;
 use crate::errors::to_python;
@@ -23,7 +23,6 @@ use ottla_kernels::arrow::ViewArrays;
 use ottla_kernels::views::ViewColumns;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyCapsule, PyTuple};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -51,8 +50,8 @@ pub(crate) fn read_columns(
     data: &Bound<'_, PyAny>,
     views: bool,
 ) -> PyResult<Columns> {
-    let source = bytes_of(data)?;
-    let bytes = source.as_bytes();
+    let source = SharedBytes::of(data)?;
+    let bytes = source.as_bytes(py);
     let numbers = OnceLock::new();
     let arrow = OnceLock::new();
     if views {
@@ -60,7 +59,7 @@ pub(crate) fn read_columns(
     } else {
         let _ = numbers.set(read_inflated(py, bytes)?);
     }
-    Ok(Columns { source: source.unbind(), numbers, arrow })
+    Ok(Columns { source, numbers, arrow })
 }
 
 fn called<T: Send>(py: Python<'_>, bytes: &[u8], work: impl FnOnce() -> T + Send) -> PyResult<T> {
@@ -85,7 +84,7 @@ struct InflatedNumbers {
 /// ``data[p]`` below ``len(data)``, else ``inflated[p - len(data)]``. Two are equal if their rows are.
 #[pyclass(frozen, module = "ottla")]
 pub(crate) struct Columns {
-    source: Py<PyBytes>,
+    source: SharedBytes,
     numbers: OnceLock<Arc<InflatedNumbers>>,
     arrow: OnceLock<RecordBatch>,
 }
@@ -103,7 +102,7 @@ impl Columns {
         if let Some(batch) = self.arrow.get() {
             return Ok(batch);
         }
-        let batch = read_arrow(py, self.source.bind(py))?;
+        let batch = read_arrow(py, &self.source)?;
         Ok(self.arrow.get_or_init(|| batch))
     }
 
@@ -143,7 +142,7 @@ impl Columns {
         this: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
         let read = this.py().import("ottla")?.getattr("read_columns")?;
-        Ok((read, (this.get().source.bind(this.py()).clone(),)))
+        Ok((read, (this.get().source.to_bytes(this.py()),)))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -228,21 +227,20 @@ impl Columns {
     }
 }
 
-fn read_arrow(py: Python<'_>, source: &Bound<'_, PyBytes>) -> PyResult<RecordBatch> {
-    let bytes = source.as_bytes();
+fn read_arrow(py: Python<'_>, source: &SharedBytes) -> PyResult<RecordBatch> {
+    let bytes = source.as_bytes(py);
     let read = called(py, bytes, || {
         let read = with_checker(Level::Decode, |checker| read_views(checker, bytes))?;
         Ok((read.columns.finish(), read.inflated))
     })?;
     let (columns, inflated) = read.map_err(|error| to_python(py, &error))?;
-    let backed = PyBackedBytes::from(source.clone());
-    arrow_batch(&columns, backed, inflated)
+    arrow_batch(&columns, source.backed(py), inflated)
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 fn arrow_batch(
     columns: &ViewColumns,
-    source: PyBackedBytes,
+    source: BackedBytes,
     inflated: Vec<u8>,
 ) -> Result<RecordBatch, ArrowError> {
     let mut buffers = vec![Buffer::from(Bytes::from_owner(source))];
