@@ -14,7 +14,7 @@ use crate::record::read_record;
 use ottla_kernels::{BatchHeader, Nothing, Timestamps};
 
 /// Where the whole batches of a buffer end.
-pub(super) struct Stop {
+pub(super) struct WholeBatches {
     pub(super) position: usize,
     /// Records before that.
     pub(super) records: u64,
@@ -83,7 +83,7 @@ impl Checker {
     /// # Errors
     /// The first fault, and [`ErrorKind::TruncatedBatch`] when the buffer ends inside a batch.
     pub fn check_all(&mut self, data: &[u8]) -> Result<u64> {
-        let Stop { position, records, ending } = self.check_whole_batches(data)?;
+        let WholeBatches { position, records, ending } = self.check_whole_batches(data)?;
         let fault = match ending {
             None => return Ok(records),
             Some(Ending::Cut { needed }) => {
@@ -103,7 +103,7 @@ impl Checker {
         clippy::arithmetic_side_effects,
         reason = "counts of records and positions in one buffer, whose batches end inside it"
     )]
-    pub(super) fn check_whole_batches(&mut self, data: &[u8]) -> Result<Stop> {
+    pub(super) fn check_whole_batches(&mut self, data: &[u8]) -> Result<WholeBatches> {
         let (mut position, mut records) = (0, 0);
         let mut faults = Vec::new();
         while position < data.len() {
@@ -133,9 +133,9 @@ impl Checker {
                 Ok(Next::End { needed, .. }) => Ending::Cut { needed },
                 Err(error) => Ending::Fault(error),
             };
-            return Ok(Stop { position, records, ending: Some(ending) });
+            return Ok(WholeBatches { position, records, ending: Some(ending) });
         }
-        Ok(Stop { position, records, ending: None })
+        Ok(WholeBatches { position, records, ending: None })
     }
 
     /// Checks the batch at `at`, which lies wholly in `data`. Appends its faults, of records at most

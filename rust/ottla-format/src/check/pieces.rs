@@ -74,11 +74,11 @@ impl Pieces {
     pub fn check(&mut self, checker: &mut Checker, piece: &[u8]) -> Result<()> {
         let begin = self.position;
         if self.before_zeros.is_none() {
-            let stop = checker.check_whole_batches(piece).map_err(|fault| fault.within(begin))?;
-            self.records = self.records.saturating_add(stop.records);
-            self.position = begin.saturating_add(stop.position);
+            let found = checker.check_whole_batches(piece).map_err(|fault| fault.within(begin))?;
+            self.records = self.records.saturating_add(found.records);
+            self.position = begin.saturating_add(found.position);
             self.needed = 0;
-            match stop.ending {
+            match found.ending {
                 None => return Ok(()),
                 Some(Ending::Cut { needed }) => {
                     let left = self.size.saturating_sub(self.position);
