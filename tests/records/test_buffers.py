@@ -1,10 +1,12 @@
 """Bytes-like objects: what cannot change is borrowed, and what can is copied."""
 
+import mmap
 import sys
 import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -47,7 +49,7 @@ KEEPERS: dict[str, Callable[[Any], object]] = {
     "append": lambda data: ottla.Leader().append(data, now_ms=NOW),
 }
 # Objects whose memory is that of `bytes`, behind ten bytes that are none of the data.
-VIEWS: dict[str, Callable[[bytes], object]] = {
+VIEWS: dict[str, Callable[[bytes], Any]] = {
     "a slice": lambda data: memoryview(data)[10:],
     "a slice of a slice": lambda data: memoryview(memoryview(data)[4:])[6:],
     "a view as numbers": lambda data: memoryview(data)[10:].cast("b"),
@@ -59,7 +61,7 @@ VIEWS: dict[str, Callable[[bytes], object]] = {
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("keeper", KEEPERS)
 def test_a_view_of_bytes_is_borrowed_and_keeps_them_alive(keeper: str, view: str) -> None:
-    batch = built(30)
+    batch = built(80)
     data = bytes(10) + batch
     before = sys.getrefcount(data)
     kept = KEEPERS[keeper](VIEWS[view](data))
@@ -70,27 +72,27 @@ def test_a_view_of_bytes_is_borrowed_and_keeps_them_alive(keeper: str, view: str
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_what_is_read_of_a_view_of_bytes_is_what_it_shows(view: str) -> None:
-    batch = built(30)
+    batch = built(80)
     shown = VIEWS[view](bytes(10) + batch)
-    assert ottla.check_batches(shown) == 30
+    assert ottla.check_batches(shown) == 80
     assert [row.value for row in ottla.read(shown)] == [row.value for row in ottla.read(batch)]
     columns = ottla.read_columns(shown)
     assert columns.value_position.tolist() == ottla.read_columns(batch).value_position.tolist()
-    assert ottla.read_columns(shown, views=True).offset.tolist() == list(range(30))
+    assert ottla.read_columns(shown, views=True).offset.tolist() == list(range(80))
     verdict = ottla.validate(shown, now_ms=NOW, base_offset=7)
     assert verdict.stored == ottla.validate(batch, now_ms=NOW, base_offset=7).stored
     assert b"".join(verdict.stored_parts) == verdict.stored
 
 
 def test_the_parts_of_a_verdict_on_a_view_are_views_of_the_same_bytes() -> None:
-    data = bytes(10) + built(30) + bytes(10)
+    data = bytes(10) + built(80) + bytes(10)
     _, records = ottla.validate(memoryview(data)[10:-10], now_ms=NOW).stored_parts
     assert isinstance(records, memoryview)
     assert records.obj is data
     assert records == data[71:-10]
 
 
-CHANGING: dict[str, Callable[[bytearray], object]] = {
+CHANGING: dict[str, Callable[[bytearray], Any]] = {
     "bytearray": lambda data: data,
     "a view": memoryview,
     "a read-only view": lambda data: memoryview(data).toreadonly(),
@@ -134,7 +136,7 @@ def test_a_check_does_not_double_the_memory(given: str) -> None:
     assert noted[0] < MIB // 2
 
 
-def told(check: Callable[[object], int], data: object) -> tuple[str, str] | int:
+def told(check: Callable[[Any], int], data: Any) -> tuple[str, str] | int:
     try:
         return check(data)
     except RecordBatchError as error:
@@ -159,7 +161,7 @@ def cut_and_broken(whole: bytes) -> Iterator[bytes]:
 def test_a_check_in_pieces_says_what_a_check_of_bytes_says(
     level: Literal["crc", "decode", "full"],
 ) -> None:
-    def check(data: object) -> int:
+    def check(data: Any) -> int:
         return ottla.check_batches(data, level=level)
 
     for data in cut_and_broken(several()):
@@ -215,3 +217,27 @@ def test_a_view_that_was_released_is_refused_by_name() -> None:
     for call in (ottla.check_batches, *KEEPERS.values()):
         with pytest.raises(ValueError, match="released memoryview"):
             call(view)
+
+
+@pytest.mark.parametrize("call", [ottla.check_batches, ottla.RecordBatch, *KEEPERS.values()])
+def test_a_text_where_bytes_belong_is_refused_by_name(call: Callable[[Any], object]) -> None:
+    with pytest.raises(TypeError, match="expected a bytes-like object, found str; encode it first"):
+        call("batch")
+
+
+def test_an_array_without_a_buffer_is_refused_by_name() -> None:
+    dates = np.zeros(100_000, "datetime64[s]")
+    for call in (ottla.check_batches, *KEEPERS.values()):
+        with pytest.raises(ValueError, match="cannot include dtype 'M' in a buffer"):
+            call(dates)
+
+
+def test_a_mapped_file_is_read_as_it_was_when_it_was_given(tmp_path: Path) -> None:
+    file = tmp_path / "batches"
+    file.write_bytes(several())
+    with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 0) as mapped:
+        assert ottla.check_batches(mapped) == 700
+        columns = ottla.read_columns(memoryview(mapped).toreadonly(), views=True)
+        file.write_bytes(bytes(len(mapped)))
+        assert columns.value_length.tolist() == [1000] * 700
+        del columns

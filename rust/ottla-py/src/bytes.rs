@@ -4,10 +4,11 @@
 
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyMemoryView, PySlice, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PySlice, PyString};
 use std::ops::{Deref, Range};
 
 /// Below this the GIL is kept: to release it and acquire it again costs about 40 ns, as much as to
@@ -15,7 +16,7 @@ use std::ops::{Deref, Range};
 pub(crate) const DETACH_BYTES: usize = 4096;
 
 /// Below this a copy takes less time than to find out where a view points.
-const VIEWED_BYTES: usize = 16 << 10;
+const VIEWED_BYTES: usize = 64 << 10;
 
 /// Below this a copy takes less time than to make a view.
 const PART_BYTES: usize = 4 << 10;
@@ -41,24 +42,27 @@ impl SharedBytes {
     pub(crate) fn of(data: &Bound<'_, PyAny>) -> PyResult<Self> {
         match data.cast::<PyBytes>() {
             Ok(bytes) => Ok(Self::whole(bytes.clone())),
-            Err(_) => Self::of_view(&view_of(data)?),
+            Err(_) => Self::of_buffer(data),
         }
     }
 
-    /// The bytes behind a `memoryview`.
     #[inline(never)]
-    pub(crate) fn of_view(view: &Bound<'_, PyAny>) -> PyResult<Self> {
-        match Self::lent(view)? {
+    fn of_buffer(data: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if data.is_exact_instance_of::<PyByteArray>() {
+            return Ok(Self::whole(copied(data)?));
+        }
+        let view = view_of(data)?;
+        match Self::lent(&view)? {
             Some(lent) => Ok(lent),
-            None => Ok(Self::whole(copied(view)?)),
+            None => Ok(Self::whole(copied(&view)?)),
         }
     }
 
     /// The bytes behind a `memoryview`, where they are a part of a `bytes` object.
     pub(crate) fn lent(view: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let py = view.py();
-        let size: usize = view.getattr("nbytes")?.extract()?;
-        if size < VIEWED_BYTES || !view.getattr("c_contiguous")?.extract::<bool>()? {
+        let size = size_of(view)?;
+        if size < VIEWED_BYTES || !is_contiguous(view)? {
             return Ok(None);
         }
         let Some(owner) = owner_of(view)? else { return Ok(None) };
@@ -159,6 +163,9 @@ pub(crate) fn bytes_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyB
 /// A `memoryview` of any bytes-like object. `bytes(5)` and `bytes([1])` mean something else: only
 /// objects with a buffer are accepted.
 pub(crate) fn view_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if data.is_exact_instance_of::<PyMemoryView>() {
+        return Ok(data.clone());
+    }
     data.py().get_type::<PyMemoryView>().call1((data,)).map_err(|error| {
         if !error.is_instance_of::<PyTypeError>(data.py()) {
             return error;
@@ -169,6 +176,15 @@ pub(crate) fn view_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAn
     })
 }
 
+/// How many bytes a view has.
+pub(crate) fn size_of(view: &Bound<'_, PyAny>) -> PyResult<usize> {
+    view.getattr(intern!(view.py(), "nbytes"))?.extract()
+}
+
+fn is_contiguous(view: &Bound<'_, PyAny>) -> PyResult<bool> {
+    view.getattr(intern!(view.py(), "c_contiguous"))?.extract()
+}
+
 /// The bytes of a view, copied: in the order of its elements, if it has gaps.
 pub(crate) fn copied<'py>(view: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     Ok(view.py().get_type::<PyBytes>().call1((view,))?.cast_into::<PyBytes>()?)
@@ -176,8 +192,8 @@ pub(crate) fn copied<'py>(view: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyByt
 
 /// A view of single bytes, of which parts can be taken; of one with gaps a copy.
 pub(crate) fn octets_of<'py>(view: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    if view.getattr("c_contiguous")?.extract()? {
-        view.call_method1("cast", ("B",))
+    if is_contiguous(view)? {
+        view.call_method1(intern!(view.py(), "cast"), ("B",))
     } else {
         Ok(copied(view)?.into_any())
     }
@@ -191,7 +207,9 @@ fn owner_of<'py>(view: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyBytes
             return Ok(Some(bytes.clone()));
         }
         holder = if holder.is_instance_of::<PyMemoryView>() {
-            holder.getattr("obj")?
+            holder.getattr(intern!(holder.py(), "obj"))?
+        } else if holder.is_exact_instance_of::<PyByteArray>() {
+            return Ok(None);
         } else if holder.get_type().fully_qualified_name()? == "numpy.ndarray" {
             holder.getattr("base")?
         } else {

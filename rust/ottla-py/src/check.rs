@@ -1,6 +1,6 @@
 //! `check_batches`, and the checker of each thread.
 
-use crate::bytes::{DETACH_BYTES, SharedBytes, copied, octets_of, view_of};
+use crate::bytes::{DETACH_BYTES, SharedBytes, copied, octets_of, size_of, view_of};
 use crate::calls::{attached, detached};
 use crate::errors::to_python;
 use crate::kernels::kernels;
@@ -77,7 +77,7 @@ pub(crate) fn check_batches(
 #[inline(never)]
 fn check_view(view: &Bound<'_, PyAny>, level: Level) -> PyResult<u64> {
     let py = view.py();
-    let mut pieces = Pieces::new(view.getattr("nbytes")?.extract()?);
+    let mut pieces = Pieces::new(size_of(view)?);
     let Some(first) = pieces.next_range() else { return Ok(0) };
     if first.end == pieces.size() {
         return check(py, copied(view)?.as_bytes(), level);

@@ -9,6 +9,9 @@ use std::ops::Range;
 /// Bytes of a piece: they stay in a core's cache from where they are copied to where they are checked.
 const PIECE_BYTES: usize = 128 << 10;
 
+/// Up to here all bytes are one piece: they stay in a cache as well, and to begin a piece takes time.
+const UNDIVIDED_BYTES: usize = 512 << 10;
+
 /// A check of `size` bytes that takes pieces of them, each beginning with the first batch that is not
 /// checked yet.
 ///
@@ -18,7 +21,7 @@ const PIECE_BYTES: usize = 128 << 10;
 /// use ottla_format::check::{Checker, Level, Pieces};
 /// use ottla_format::limits::Limits;
 ///
-/// let data = vec![0; 300_000]; // zeros are no fault
+/// let data = vec![0; 900_000]; // zeros are no fault
 /// let mut checker = Checker::new(Level::Full, Limits::default());
 /// let mut pieces = Pieces::new(data.len());
 /// while let Some(range) = pieces.next_range() {
@@ -42,7 +45,7 @@ pub struct Pieces {
 impl Pieces {
     /// A check of so many bytes.
     pub fn new(size: usize) -> Self {
-        Self::of(size, PIECE_BYTES)
+        Self::of(size, if size <= UNDIVIDED_BYTES { size } else { PIECE_BYTES })
     }
 
     /// The same in pieces of another size, for tests.
