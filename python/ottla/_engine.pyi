@@ -7,6 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
+from ottla._engine_logs import (
+    directory_kind,
+    file_name,
+    judge_clean,
+    lacks_offset,
+    list_plain_partitions,
+    listed_order,
+    live_base_offsets,
+    parse_file_name,
+    parse_partition_name,
+    refuses_start,
+    stray_name,
+)
 from ottla._engine_plane import (
     Compaction,
     CompactJob,
@@ -119,6 +132,9 @@ __all__ = [
     "lawful_hole",
     "leader_error_codes",
     "least_release",
+    "list_plain_partitions",
+    "listed_order",
+    "live_base_offsets",
     "merge_partition",
     "metadata_snapshot_fault",
     "missing_log",
@@ -199,24 +215,7 @@ _Compression: TypeAlias = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 _Row: TypeAlias = tuple[
     int, bytes | None, bytes | None, Sequence[tuple[str | bytes, bytes | None]] | None, int | None
 ]
-_FileKind: TypeAlias = Literal[
-    "segment",
-    "offset-index",
-    "time-index",
-    "transaction-index",
-    "producer-snapshot",
-    "leader-epoch-checkpoint",
-    "partition-metadata",
-    "metadata-snapshot",
-    "quorum-state",
-    "offset-checkpoint",
-    "meta-properties",
-    "clean-shutdown",
-    "lock",
-    "unknown",
-]
 _Severity: TypeAlias = Literal["info", "warning", "error"]
-_FileState: TypeAlias = Literal["live", "deleted", "swap", "cleaned", "temporary"]
 _PartitionState: TypeAlias = Literal["live", "delete", "future", "stray"]
 _StartOutcome: TypeAlias = Literal[
     "refuses", "put-aside", "ends-early", "cuts", "empties", "exposes-aborted", "opens"
@@ -522,13 +521,6 @@ def merge_partition(
     snapshots: Sequence[tuple[int, _Place]] = ...,
     transaction_indexes: Sequence[_Place | None] = ...,
 ) -> PartitionScan: ...
-def parse_file_name(name: bytes) -> tuple[_FileKind, _FileState, int | None]: ...
-def refuses_start(name: bytes) -> bool: ...
-def parse_partition_name(name: bytes) -> tuple[bytes, int, _PartitionState] | None: ...
-def stray_name(name: bytes, unique_id: bytes) -> bytes | None: ...
-def directory_kind(names: Sequence[bytes]) -> Literal["log-directory", "partition", "unknown"]: ...
-def lacks_offset(name: bytes) -> bool: ...
-def file_name(kind: str, offset: int) -> bytes: ...
 def parse_leader_epochs(data: bytes) -> tuple[list[tuple[int, int]], _Fault]: ...
 def parse_meta_properties(data: bytes) -> tuple[dict[str, str], _Fault]: ...
 def release_bounds(
@@ -860,26 +852,6 @@ class PackedLog(_Ordered):
     def __reduce__(self) -> tuple[Any, tuple[_Bytes]]: ...
 
 def partition_tables() -> list[tuple[str, list[str]]]: ...
-def judge_clean(
-    directory: bytes,
-    names: tuple[bytes, ...],
-    sizes: Sequence[int],
-    *,
-    state: str,
-    level: str,
-    now_ms: int,
-    stopped_cleanly: bool,
-    is_consumer_offsets: bool,
-    topic: str,
-    log_start_offset: int | None,
-    recovery_point: int | None,
-    high_watermark: int | None,
-    first_dirty_offset: int | None,
-    cleanup_policy: str | None = None,
-    remote_storage: bool | None = None,
-    max_message_bytes: int | None = None,
-    is_preallocated: bool | None = None,
-) -> tuple[PackedLog, str | None, tuple[int, int]] | None: ...
 
 @final
 class Finding(_Ordered):

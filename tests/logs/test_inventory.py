@@ -6,6 +6,7 @@ from pathlib import Path
 
 import ottla
 import pytest
+from ottla import _engine
 from ottla.logs.listing import take_inventory
 from ottla.logs.names import classify, display, parse_partition_name
 from ottla.storage import files_within
@@ -280,7 +281,9 @@ def test_a_directory_that_may_not_be_read_leaves_the_others(
             raise PermissionError(13, "Permission denied")
         return read(path)
 
+    # A test may run as one who may read everything.
     monkeypatch.setattr(os, "scandir", scandir)
+    monkeypatch.setattr(_engine, "list_plain_partitions", lambda paths, **_: [None] * len(paths))
     listed = take_inventory([log_directory])
     assert [(listed.display(u.path), u.reason) for u in listed.unreadable] == [
         ("orders-1", "permission denied")

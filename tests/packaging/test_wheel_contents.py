@@ -153,7 +153,8 @@ def test_a_wheel_knows_each_of_its_files_by_its_hash(contents: dict[str, bytes])
 def test_a_wheel_holds_the_package_and_the_modules_beside_it(contents: dict[str, bytes]) -> None:
     tops = {name.split("/")[0] for name in contents if ".dist-info/" not in name}
     assert tops == {"ottla", "ottla_command.py", "pyspark_ottla.py", "pytest_ottla.py"}
-    assert {"ottla/py.typed", "ottla/_engine.pyi", "ottla/_engine_plane.pyi"} <= set(contents)
+    stubs = {f"ottla/_engine{part}.pyi" for part in ("", "_logs", "_plane")}
+    assert {"ottla/py.typed", *stubs} <= set(contents)
 
 
 def test_a_wheel_is_described_as_package_indexes_ask(contents: dict[str, bytes]) -> None:

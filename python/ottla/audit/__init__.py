@@ -102,8 +102,7 @@ def audit(
         source: one or several paths, local or in object stores; also of directories of these.
         topics: a shell pattern (``orders-*``) of the topics to audit, or several; all by default.
         level: what to check.
-        threads: files and ranges of files to scan in parallel; by default one per core that this
-            process may use.
+        threads: to list and scan in parallel; by default one per core that this process may use.
         fail_on: the lowest severity for which `AuditResult.raise_for_findings` raises.
         progress: called with the bytes read and the bytes to read, by one thread at a time.
         max_mb_per_s: limit on reading, over all threads, in 10⁶ bytes per second.
@@ -124,7 +123,7 @@ def audit(
     """
     from ottla.audit.plan.plan import plan_audit
 
-    _check(level, fail_on, split_bytes, threads, max_mb_per_s)
+    threads = _checked(level, fail_on, split_bytes, threads, max_mb_per_s)
     plan = plan_audit(
         source,
         topics=topics,
@@ -132,6 +131,7 @@ def audit(
         storage_options=storage_options,
         follow_links=follow_links,
         must_exist=must_exist,
+        threads=threads,
     )
     return _run_by_threads(
         plan,
@@ -145,21 +145,23 @@ def audit(
     )
 
 
-def _check(
+def _checked(
     level: Level,
     fail_on: Severity,
     split_bytes: int | None,
     threads: int | None,
     max_mb_per_s: float | None,
-) -> None:
+) -> int:
+    """Returns how many threads there are to be; raises ValueError for an argument out of range."""
     from ottla.audit.pipeline import check_arguments
     from ottla.audit.run.pace import check_rate
-    from ottla.audit.run.threads import MAX_THREADS
+    from ottla.audit.run.threads import MAX_THREADS, default_threads
 
     check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
     if threads is not None and not 1 <= threads <= MAX_THREADS:
         raise ValueError(f"threads is {threads}, must be from 1 to {MAX_THREADS:,}")
     check_rate(max_mb_per_s)
+    return threads or default_threads()
 
 
 def _run_by_threads(
@@ -167,7 +169,7 @@ def _run_by_threads(
     split_bytes: int | None,
     *,
     level: Level,
-    threads: int | None,
+    threads: int,
     fail_on: Severity,
     max_mb_per_s: float | None,
     progress: Progress | None,
@@ -175,9 +177,8 @@ def _run_by_threads(
 ) -> AuditResult:
     from ottla.audit.pipeline import run_audit
     from ottla.audit.plan.plan import SPLIT_BYTES, holding
-    from ottla.audit.run.threads import ThreadRunner, default_threads
+    from ottla.audit.run.threads import ThreadRunner
 
-    threads = threads or default_threads()
     with holding(plan.split(split_bytes or (SPLIT_BYTES if threads > 1 else None))) as held:
         runner = ThreadRunner(
             held,

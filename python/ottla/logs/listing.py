@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ottla import _engine
 from ottla.logs.inventory import (
     FileEntry,
     Inventory,
@@ -22,17 +23,26 @@ from ottla.logs.names import (
     CLEAN_SHUTDOWN,
     classify,
     directory_kind,
+    listed_order,
+    live_base_offsets,
     parse_partition_name,
 )
 from ottla.storage import ANYWHERE, Entry, Files, common_path, full_path, join, reason_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
+    from ottla.logs.names import PartitionState
     from ottla.storage import Source
 
 # Levels between a given path and a log directory below it: /data → host → disk → kafka-logs.
 MAX_DEPTH = 3
+
+_AT_ONCE = 512
+"""Directories that one call of the engine lists: Ctrl-C waits no longer than for these."""
+
+Plain = tuple[tuple[bytes, ...], tuple[int, ...], tuple[int, ...]]
+"""Names and sizes of the files in a partition, and the base offsets of its live segments."""
 
 
 def take_inventory(
@@ -40,11 +50,12 @@ def take_inventory(
     replicas: Sequence[tuple[str, Source]] = (),
     *,
     files: Files = ANYWHERE,
+    threads: int = 1,
 ) -> Inventory:
     """Lists everything below the sources, which may mix log directories, partitions and files.
 
     `replicas` are further sources, each with the name of the replica it belongs to. `files` reads
-    all of them.
+    all of them; so many `threads` list the partitions on this machine.
 
     A source that is missing, unreadable or holds no files of Kafka is in `unreadable`; the others
     are listed nevertheless.
@@ -56,7 +67,7 @@ def take_inventory(
         StorageError: a source is a URI that does not lead to a store.
         MissingDependencyError: a source is in an object store, and obstore is not installed.
     """
-    listing = _Listing(files)
+    listing = _Listing(files, threads)
     given = [(None, source) for source in sources] + list(replicas)
     named = [(full_path(source), name) for name, source in given]
     paths = [path for path, _ in named]
@@ -78,6 +89,7 @@ class _Listing:
     """An inventory being built."""
 
     files: Files
+    threads: int
     log_directories: list[LogDirectory] = field(default_factory=list)
     partitions: list[Partition] = field(default_factory=list)
     unreadable: dict[bytes, Unreadable] = field(default_factory=dict)
@@ -143,7 +155,6 @@ class _Listing:
                 self._add_named(directory, list(names))
 
     def _add_named(self, directory: bytes, names: Sequence[bytes]) -> None:
-        parsed = parse_partition_name(os.path.basename(directory))
         files = []
         for name in names:
             entry = _file_entry(directory, self._stat(directory, name))
@@ -163,12 +174,12 @@ class _Listing:
             return
         if not files:
             return
-        self.bases.append(os.path.dirname(directory) if parsed else directory)
+        topic, partition, state = _said_of_directory(directory)
+        self.bases.append(directory if topic is None else os.path.dirname(directory))
         try:
             siblings = [_file_entry(directory, c) for c in self.files.list(directory)]
         except OSError:
             siblings = files
-        topic, partition, state = parsed or (None, None, "live")
         names, sizes, odd = self._condensed(_in_order(files))
         self.partitions.append(
             Partition(
@@ -180,7 +191,7 @@ class _Listing:
                 sizes=sizes,
                 odd_files=odd,
                 live_base_offsets=_live_base_offsets(siblings),
-                stopped_cleanly=self._stopped_cleanly(directory),
+                stopped_cleanly=self._stopped_cleanly(os.path.dirname(directory)),
                 is_whole=False,
             )
         )
@@ -201,8 +212,10 @@ class _Listing:
         partition_count = len(self.partitions)
         others = [
             child
-            for child in children
-            if not (child.is_directory and self._add_child(path, child, is_log_directory, depth))
+            for child, plain in self._with_plain(path, children)
+            if not (
+                child.is_directory and self._add_child(path, child, is_log_directory, depth, plain)
+            )
         ]
         for child in others:
             is_partition = is_log_directory and parse_partition_name(child.name) is not None
@@ -213,12 +226,34 @@ class _Listing:
             files = _in_order([_file_entry(path, child) for child in others])
             self.log_directories.append(LogDirectory(path, files))
 
-    def _add_child(self, parent: bytes, child: Entry, is_log_directory: bool, depth: int) -> bool:
+    def _with_plain(
+        self, parent: bytes, children: Sequence[Entry]
+    ) -> Iterator[tuple[Entry, Plain | None]]:
+        """Yields the children of a directory, those that are plain partitions with what they hold.
+
+        These are most of what a broker has, and the engine lists many of them at once.
+        """
+        if not self.files.place(parent).is_local:
+            yield from ((child, None) for child in children)
+            return
+        for start in range(0, len(children), _AT_ONCE):
+            some = children[start : start + _AT_ONCE]
+            paths = [join(parent, child.name) for child in some if child.is_directory]
+            listed = iter(_engine.list_plain_partitions(paths, threads=self.threads))
+            yield from ((child, next(listed) if child.is_directory else None) for child in some)
+
+    def _add_child(
+        self, parent: bytes, child: Entry, is_log_directory: bool, depth: int, plain: Plain | None
+    ) -> bool:
         """Lists a directory inside another. Returns false if it holds no files of Kafka."""
-        is_partition = parse_partition_name(child.name) is not None
         if child.identity in self.seen:
             return True
         path = join(parent, child.name)
+        if plain is not None:
+            self.seen.add(child.identity)
+            self._add_plain(path, plain, parent)
+            return True
+        is_partition = parse_partition_name(child.name) is not None
         try:
             children = self.files.list(path)
         except OSError as error:
@@ -240,14 +275,28 @@ class _Listing:
             return False
         return True
 
+    def _add_plain(self, path: bytes, plain: Plain, log_directory: bytes) -> None:
+        names, sizes, offsets = plain
+        topic, partition, state = _said_of_directory(path)
+        self.partitions.append(
+            Partition(
+                directory=path,
+                topic=topic,
+                partition=partition,
+                state=state,
+                names=self.names.setdefault(names, names),
+                sizes=sizes,
+                odd_files=(),
+                live_base_offsets=offsets,
+                stopped_cleanly=self._stopped_cleanly(log_directory),
+                log_directory=log_directory,
+            )
+        )
+
     def _add_partition(
         self, path: bytes, children: Sequence[Entry], log_directory: bytes | None
     ) -> None:
-        topic, partition, state = parse_partition_name(os.path.basename(path)) or (
-            None,
-            None,
-            "live",
-        )
+        topic, partition, state = _said_of_directory(path)
         files = _in_order([_file_entry(path, child) for child in children])
         names, sizes, odd = self._condensed(files)
         self.partitions.append(
@@ -260,7 +309,7 @@ class _Listing:
                 sizes=sizes,
                 odd_files=odd,
                 live_base_offsets=_live_base_offsets(files),
-                stopped_cleanly=self._stopped_cleanly(path),
+                stopped_cleanly=self._stopped_cleanly(os.path.dirname(path)),
                 log_directory=log_directory,
             )
         )
@@ -277,8 +326,7 @@ class _Listing:
         )
         return self.names.setdefault(names, names), tuple(file.size for file in files), odd
 
-    def _stopped_cleanly(self, partition_directory: bytes) -> bool:
-        above = os.path.dirname(partition_directory)
+    def _stopped_cleanly(self, above: bytes) -> bool:
         known = self.clean_stops.get(above)
         if known is None:
             known = self.clean_stops[above] = self.files.exists(join(above, CLEAN_SHUTDOWN))
@@ -309,18 +357,14 @@ def _kind_of(children: Sequence[Entry]) -> str:
     return directory_kind([child.name for child in children if not child.is_directory])
 
 
+def _said_of_directory(path: bytes) -> tuple[str | None, int | None, PartitionState]:
+    """Returns what the name of a directory says of a partition."""
+    return parse_partition_name(os.path.basename(path)) or (None, None, "live")
+
+
 def _in_order(files: Sequence[FileEntry]) -> tuple[FileEntry, ...]:
-    """Sorts segments by offset, however many digits their names have, and the rest by name."""
-    return tuple(sorted(files, key=lambda f: (f.base_offset is None, f.base_offset or 0, f.name)))
+    return tuple(files[index] for index in listed_order([file.name for file in files]))
 
 
-def _live_base_offsets(files: Sequence[FileEntry]) -> tuple[int, ...]:
-    return tuple(
-        sorted(
-            {
-                f.base_offset
-                for f in files
-                if f.kind == "segment" and f.state == "live" and f.base_offset is not None
-            }
-        )
-    )
+def _live_base_offsets(files: Iterable[FileEntry]) -> tuple[int, ...]:
+    return tuple(live_base_offsets([file.name for file in files]))

@@ -31,6 +31,8 @@ from ottla._engine import (
     directory_kind,
     file_name,
     lacks_offset,
+    listed_order,
+    live_base_offsets,
 )
 from ottla.text import visible
 
@@ -64,6 +66,8 @@ __all__ = [
     "file_name",
     "is_segment",
     "lacks_offset",
+    "listed_order",
+    "live_base_offsets",
     "may_hold_batches",
     "parse_partition_name",
     "stray_name",

@@ -16,6 +16,7 @@
 //! | --- | --- |
 //! | [`kafka_version`] | the releases that are known, and what they decide otherwise |
 //! | [`names`] | what files and directories are called, and what a name says |
+//! | [`listing`] | directories of partitions with regular files alone |
 //! | [`source`] | files and buffers, read through a window |
 //! | [`framing`] | how far a segment that is still written can be followed |
 //! | [`sidefiles`] | the files beside a segment and those of a log directory: formats alone |
@@ -34,6 +35,7 @@
 pub mod framing;
 pub mod internal_topics;
 pub mod kafka_version;
+pub mod listing;
 pub mod names;
 pub mod producers;
 pub mod recovery;

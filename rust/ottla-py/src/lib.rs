@@ -33,6 +33,7 @@ mod json;
 mod kernels;
 mod leader;
 mod leader_options;
+mod listing;
 mod names;
 mod numpy_columns;
 mod packed_log;
@@ -134,9 +135,11 @@ mod _engine {
     #[pymodule_export]
     use crate::leader::Leader;
     #[pymodule_export]
+    use crate::listing::list_plain_partitions;
+    #[pymodule_export]
     use crate::names::{
-        directory_kind, file_name, lacks_offset, parse_file_name, parse_partition_name,
-        refuses_start, stray_name,
+        directory_kind, file_name, lacks_offset, listed_order, live_base_offsets, parse_file_name,
+        parse_partition_name, refuses_start, stray_name,
     };
     #[pymodule_export]
     use crate::packed_log::{PackedLog, partition_tables};

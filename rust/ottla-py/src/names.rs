@@ -45,6 +45,21 @@ pub(crate) fn directory_kind(names: Vec<Bound<'_, PyBytes>>) -> &'static str {
     DirectoryKind::of(names.iter().map(PyBytesMethods::as_bytes)).name()
 }
 
+/// The order in which files of these names are listed, as their indexes.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn listed_order(names: Vec<Bound<'_, PyBytes>>) -> Vec<usize> {
+    let names: Vec<&[u8]> = names.iter().map(PyBytesMethods::as_bytes).collect();
+    names::listed_order(&names)
+}
+
+/// The base offsets of the live segments among files of these names, in order.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn live_base_offsets(names: Vec<Bound<'_, PyBytes>>) -> Vec<i64> {
+    names::live_base_offsets(names.iter().map(PyBytesMethods::as_bytes))
+}
+
 /// Whether a start is refused at a file of this name, for want of an offset in it.
 #[pyfunction]
 pub(crate) fn lacks_offset(name: &[u8]) -> bool {

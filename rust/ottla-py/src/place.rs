@@ -9,6 +9,7 @@ use pyo3::types::PyBytes;
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 /// Where the bytes of a file are.
 #[derive(Debug)]
@@ -75,21 +76,34 @@ impl Place {
     }
 }
 
+/// The path of these bytes: UTF-8 where names are text, as in Python's `os.fsencode`.
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere not all bytes are a path")]
+pub(crate) fn path_of(path: &[u8]) -> io::Result<&Path> {
+    use std::os::unix::ffi::OsStrExt;
+    Ok(Path::new(std::ffi::OsStr::from_bytes(path)))
+}
+
+/// The path of these bytes: UTF-8 where names are text, as in Python's `os.fsencode`.
+#[cfg(not(unix))]
+pub(crate) fn path_of(path: &[u8]) -> io::Result<&Path> {
+    let path = std::str::from_utf8(path)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidFilename, error))?;
+    Ok(Path::new(path))
+}
+
 /// Opens a file without waiting for a writer, in case the name has become that of a FIFO.
 #[cfg(unix)]
 pub(crate) fn open_file(path: &[u8]) -> io::Result<File> {
-    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::OpenOptionsExt;
-    let name = std::ffi::OsStr::from_bytes(path);
-    std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(name)
+    let path = path_of(path)?;
+    std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)
 }
 
-/// Opens a file. Bytes of a path are UTF-8 where names are text, as in Python's `os.fsencode`.
+/// Opens a file.
 #[cfg(not(unix))]
 pub(crate) fn open_file(path: &[u8]) -> io::Result<File> {
-    let name = std::str::from_utf8(path)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidFilename, error))?;
-    File::open(name)
+    File::open(path_of(path)?)
 }
 
 /// A place that is open.

@@ -140,8 +140,11 @@ def plan_audit(
     storage_options: Mapping[str, str] | None = None,
     follow_links: bool = False,
     must_exist: bool = False,
+    threads: int = 1,
 ) -> Plan:
     """Plans an audit, for any runner; files are not split yet.
+
+    So many `threads` list the partitions on this machine.
 
     Raises:
         OSError: with `must_exist`, if none of the sources is there.
@@ -156,7 +159,7 @@ def plan_audit(
         raise ValueError("no source and no replica to audit")
     everything = [*sources, *(path for _, path in named)]
     files = files_within(everything, storage_options, follow_links=follow_links)
-    inventory = take_inventory(sources, named, files=files)
+    inventory = take_inventory(sources, named, files=files, threads=threads)
     if must_exist:
         _raise_if_none_is_there(inventory)
     return make_plan(inventory, topic_patterns(topics))

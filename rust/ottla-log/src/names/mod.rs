@@ -21,6 +21,7 @@ mod directory;
 mod file;
 mod metadata_snapshot;
 mod offset;
+mod order;
 mod partition;
 mod segment;
 
@@ -29,5 +30,6 @@ pub use directory::DirectoryKind;
 pub use file::{FileKind, FileName, FileState};
 pub use metadata_snapshot::MetadataSnapshotId;
 pub use offset::{OffsetError, file_name, lacks_offset, offset_of};
+pub use order::{listed_order, live_base_offsets};
 pub use partition::{PartitionName, PartitionState, refuses_start};
 pub use segment::SegmentNames;
