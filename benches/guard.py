@@ -7,7 +7,7 @@
    depend on the machine, but a little on the compiler: another one than they were taken with has
    a wider margin. `--write` takes them anew.
 3. Starting up needs no more instructions than so many times those of a bare Python
-   (`benches/instructions.py`).
+   (`benches/instructions.py`), and calls with one record no more than `benches/calls.py` allows.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from benches.calls import calls_that_grew
 from benches.cases import CASES, LARGE, AbsentLevelError, Case, Outcome, run
 from benches.instructions import starts_that_grew
 from benches.machine import demand_release, kernels
@@ -154,6 +155,8 @@ def main() -> None:
     if shutil.which("valgrind") is not None:
         print("Instructions of starting up, under callgrind")
         wrong += starts_that_grew()
+        print("Instructions of calls with one record, under callgrind")
+        wrong += calls_that_grew()
     print(f"Ratios at 1 MiB, in one run, with the kernels {kernels()}")
     wrong += ratios_that_fell(asked.rounds)
     if wrong:

@@ -27,12 +27,13 @@ MOST: Mapping[str, float] = {
 }
 
 
-def count(command: Sequence[str], bytecode: Path) -> int:
+def count(command: Sequence[str], bytecode: Path, kernels: str = "") -> int:
     """Count the instructions of a command, whose bytecode an earlier run has left."""
     environment = {
         name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
     }
     environment |= {"PYTHONPYCACHEPREFIX": str(bytecode), "PYTHONHASHSEED": "0"}
+    environment["OTTLA_KERNELS"] = kernels
     subprocess.run(command, env=environment, capture_output=True, check=True)
     valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
     done = subprocess.run(

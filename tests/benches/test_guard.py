@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from benches import guard
+from benches import calls, guard
 from benches.cases import CASES, LARGE, AbsentLevelError, Case, Outcome
 from benches.data import Shape
 from benches.peers import AIOKAFKA, OURS
@@ -99,3 +99,23 @@ def test_instructions_that_are_not_counted_are_said_to_be(
     monkeypatch.setattr("shutil.which", lambda _: None)
     assert guard.kernels_that_grew() == []
     assert "NOT COUNTED: valgrind is not installed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", calls.CALLS)
+def test_a_call_that_takes_more_instructions_than_it_may_has_grown(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = {call: most for call, (_, most) in calls.CALLS.items()}
+    monkeypatch.setattr(calls, "count_calls", lambda: counted)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    assert calls.calls_that_grew() == []
+    counted[name] += 1
+    assert [row.partition(":")[0] for row in calls.calls_that_grew()] == [name]
+
+
+def test_calls_are_not_counted_where_their_kernels_do_not_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert calls.calls_that_grew() == []
+    assert "NOT COUNTED: aarch64" in capsys.readouterr().out

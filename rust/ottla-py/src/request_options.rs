@@ -29,15 +29,21 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Integer {
 
 impl Integer {
     /// The number, if it lies within bounds.
+    #[inline]
     pub(crate) fn within(self, name: &str, minimum: i64, maximum: i64) -> PyResult<i64> {
-        let refused = |found: &dyn std::fmt::Display| {
-            PyValueError::new_err(format!("{name} is {found}, expected {minimum} to {maximum}"))
-        };
         match self {
             Self::Of(number) if (minimum..=maximum).contains(&number) => Ok(number),
-            Self::Of(number) => Err(refused(&number)),
-            Self::TooLarge => Err(refused(&"beyond 64 bits")),
+            _ => Err(self.outside(name, minimum, maximum)),
         }
+    }
+
+    #[cold]
+    fn outside(self, name: &str, minimum: i64, maximum: i64) -> PyErr {
+        let found = match self {
+            Self::Of(number) => number.to_string(),
+            Self::TooLarge => "beyond 64 bits".into(),
+        };
+        PyValueError::new_err(format!("{name} is {found}, expected {minimum} to {maximum}"))
     }
 
     /// A broker's clock, in ms since 1970.

@@ -1,0 +1,78 @@
+"""Instructions of a call with one batch of one record, under callgrind.
+
+A process makes few calls and another makes many: the difference is that of the calls, less that of
+a loop around nothing. The level of the kernels is set, so that it is the same on each CPU.
+"""
+
+import platform
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from benches.instructions import count
+
+# What every CPU has on which these are counted.
+LEVEL, MACHINES = "sse42", ("x86_64", "AMD64")
+_CALLS = (1_000, 11_000)
+
+_PROGRAM = """
+import sys, ottla
+def repeat(count, check, append, verdict, batch, view):
+    for _ in range(count):
+        {call}
+batch = ottla.build_batch([ottla.NewRecord(value=b"v" * 100, timestamp=0)])
+verdict = ottla.validate(batch, now_ms=0, base_offset=9)
+append = ottla.Leader().append
+repeat(int(sys.argv[1]), ottla.check_batches, append, verdict, batch, memoryview(batch))
+"""
+_NOTHING = "pass"
+
+
+class Call(NamedTuple):
+    """What is called, and how many instructions it may take."""
+
+    source: str
+    most: int
+
+
+# A sixth above what they take from CPython 3.11.
+CALLS: Mapping[str, Call] = {
+    "check_batches": Call("check(batch)", 890),
+    "check_batches of a view": Call("check(view)", 2_700),
+    "Leader.append": Call("append(batch, now_ms=0)", 3_100),
+    "Verdict.stored_parts": Call("verdict.stored_parts", 1_130),
+}
+
+
+def count_calls() -> dict[str, int]:
+    """Count the instructions of one of each call."""
+    few, many = _CALLS
+    with tempfile.TemporaryDirectory(prefix="ottla-calls-") as bytecode:
+
+        def of(source: str) -> int:
+            program = [sys.executable, "-c", _PROGRAM.format(call=source)]
+            counts = [count([*program, str(calls)], Path(bytecode), LEVEL) for calls in _CALLS]
+            return (counts[1] - counts[0]) // (many - few)
+
+        loop = of(_NOTHING)
+        return {name: of(call.source) - loop for name, call in CALLS.items()}
+
+
+def calls_that_grew() -> list[str]:
+    """Compare each call with what it may take; give a line for each that takes more."""
+    if platform.machine() not in MACHINES:
+        print(f"  NOT COUNTED: {platform.machine()} has no kernels {LEVEL}")
+        return []
+    grew = []
+    for name, counted in count_calls().items():
+        row = f"{name}: {counted:,} instructions, at most {CALLS[name].most:,}"
+        print(f"  {'GREW' if counted > CALLS[name].most else 'ok  '} {row}", flush=True)
+        if counted > CALLS[name].most:
+            grew.append(row)
+    return grew
+
+
+if __name__ == "__main__":
+    sys.exit(bool(calls_that_grew()))
