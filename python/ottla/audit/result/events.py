@@ -107,10 +107,18 @@ class _Loss:
         return sum(last - first + 1 for first, last in self.offsets)
 
 
-def make_events(
-    plan: Plan, outcome: Outcome, findings: Sequence[PlacedFinding]
-) -> tuple[list[Event], list[int]]:
-    """Returns the events, the gravest first, and for each finding the number of its event.
+class Grouped(NamedTuple):
+    """Findings in groups of one cause, each an event."""
+
+    findings: Sequence[PlacedFinding]
+    """Sorted by place."""
+    partitions: Mapping[bytes, Partition]
+    """Those with a finding, by directory."""
+    groups: Sequence[Group]
+
+
+def group_by_cause(plan: Plan, outcome: Outcome, findings: Sequence[PlacedFinding]) -> Grouped:
+    """Returns findings in groups of one cause.
 
     Args:
         plan: the plan of the audit.
@@ -119,7 +127,12 @@ def make_events(
     """
     directories = {finding.directory for finding in findings}
     partitions = {p.directory: p for p in plan.partitions if p.directory in directories}
-    groups = group_findings(findings, _ends(outcome, partitions))
+    return Grouped(findings, partitions, group_findings(findings, _ends(outcome, partitions)))
+
+
+def make_events(plan: Plan, outcome: Outcome, grouped: Grouped) -> tuple[list[Event], list[int]]:
+    """Returns the events, the gravest first, and for each finding the number of its event."""
+    findings, partitions, groups = grouped
     times = written(outcome.tables["timeline"] if partitions else (), partitions)
     events = []
     for group, loss in zip(groups, _losses(outcome, findings, groups, partitions), strict=True):
@@ -222,7 +235,7 @@ def _event(
     ends += [offset for span in loss.offsets for offset in span]
     first, last = min(ends, default=None), max(ends, default=None)
     first_timestamp, last_timestamp = times.span(head.path, first, last)
-    severity = min((f.severity for f in members), key=SEVERITIES.index)
+    severity = group.severity
     return Event(
         event=0,
         name=head.name,

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from ottla.audit.catalogue.explain import commands, transaction_commands
-from ottla.audit.catalogue.findings import UNREADABLE, by_place, severity_counts
+from ottla.audit.catalogue.explain import transaction_commands
+from ottla.audit.catalogue.findings import UNREADABLE, severity_counts
 from ottla.audit.judge.collector import OUTCOME_TABLES
 from ottla.audit.judge.transaction_rows import COORDINATOR_TABLES
-from ottla.audit.result.columns import EVENTS, FINDINGS, TABLES
-from ottla.audit.result.events import make_events
+from ottla.audit.result.columns import TABLES
 from ottla.audit.result.save import Format, default_format, save_tables
 from ottla.audit.result.selection import EVERYTHING, Baseline, Selection
+from ottla.audit.result.shown import ShownFindings
 from ottla.audit.result.split import condemns, split_file
 from ottla.audit.result.tables import Table, json_rows, missing
 from ottla.audit.result.verdict import Verdict, exit_code_of, verdict_of
@@ -33,13 +33,12 @@ if TYPE_CHECKING:
 
     from ottla._engine import TableBatch
     from ottla.audit.advice.deed import Deed
-    from ottla.audit.catalogue.finding import Finding, PlacedFinding
+    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.judge.packed import ScannedFile
     from ottla.audit.plan.plan import Plan
-    from ottla.audit.result.events import Event
     from ottla.logs.columns import Row
-    from ottla.logs.inventory import FileEntry, Inventory, Partition
+    from ottla.logs.inventory import FileEntry, Partition
     from ottla.storage import Files, Place
 
 # Tables that `save` and `json_chunks` always write. `batches` and `records` are as many as the logs
@@ -119,8 +118,7 @@ class AuditResult:
     """Size, place, place columns and findings of every file with records."""
     sources: tuple[bytes, ...] = field(repr=False, compare=False)
     """The given paths, below which nothing is written."""
-    finding_places: tuple[str, ...] = field(repr=False, compare=False)
-    """For each finding, the directory of its partition, or its file."""
+    _shown: ShownFindings = field(repr=False, compare=False)
     paths: tuple[str, ...]
     """The audited paths, absolute or as URIs."""
     _select: Callable[[Selection], AuditResult] = field(repr=False, compare=False)
@@ -136,6 +134,11 @@ class AuditResult:
         from ottla.notebook import text_html
 
         return text_html(repr(self)) + self.events._repr_html_()
+
+    @property
+    def finding_places(self) -> Sequence[str]:
+        """For each finding, the directory of its partition, or its file."""
+        return self._shown.places
 
     @property
     def exit_code(self) -> int:
@@ -290,21 +293,16 @@ def make_result(
     selection: Selection = EVERYTHING,
 ) -> AuditResult:
     """Fills the tables from the outcome of a run, with the findings that count."""
-    displayed = [pair for pair in _displayed(plan, outcome.findings) if selection.has(pair[0])]
-    selected = {id(placed) for _, placed in displayed}
-    counting = [finding for finding in outcome.findings if id(finding) in selected]
-    events, numbers = make_events(plan, outcome, counting)
-    event_of = {id(placed): number for placed, number in zip(counting, numbers, strict=True)}
-    event_values = attrgetter(*(column.name for column in EVENTS))
+    shown = ShownFindings(plan, outcome, selection)
     files = sum(len(place.names) for place in plan.partitions)
     files += sum(len(directory.files) for directory in plan.log_directories)
     return AuditResult(
-        summary=_summary(plan, outcome, counting, events),
+        summary=_summary(plan, outcome, shown),
         files=Table.of_iterator("files", partial(_file_rows, plan, outcome), files),
         batches=_segment_table("batches", batch_chunks, plan, outcome),
         records=_segment_table("records", record_chunks, plan, outcome),
-        events=Table.of_rows("events", [event_values(event) for event in events]),
-        findings=Table.of_rows("findings", list(_finding_rows(displayed, event_of))),
+        events=Table.of_iterator("events", shown.event_rows, shown.event_count),
+        findings=Table.of_iterator("findings", shown.finding_rows, len(shown.counting)),
         recovery=Table.of_rows("recovery", outcome.recovery),
         **{
             name: _engine_table(name, plan, outcome)
@@ -318,9 +316,7 @@ def make_result(
         started_ms=outcome.started_ms,
         _segment_files=partial(split_work, plan, outcome),
         sources=tuple(path for path, _ in plan.inventory.sources),
-        finding_places=tuple(
-            _place_of(finding, placed, plan.inventory) for finding, placed in displayed
-        ),
+        _shown=shown,
         paths=tuple(sorted(display(source) for source, _ in plan.inventory.sources)),
         _select=partial(_selected, plan, outcome, level, fail_on),
         _selection=selection,
@@ -333,9 +329,8 @@ def _selected(
     return make_result(plan, outcome, level=level, fail_on=fail_on, selection=selection)
 
 
-def _summary(
-    plan: Plan, outcome: Outcome, counting: Sequence[PlacedFinding], events: Sequence[Event]
-) -> Summary:
+def _summary(plan: Plan, outcome: Outcome, shown: ShownFindings) -> Summary:
+    counting = shown.counting
     batches, records, size = outcome.files.sums
     counts, all_counts = severity_counts(counting), severity_counts(outcome.findings)
     not_read = sum(f.name == UNREADABLE for f in counting)
@@ -349,7 +344,7 @@ def _summary(
         not_read=not_read,
         exit_code=exit_code_of(counts, not_read),
         verdict=verdict_of(all_counts, sum(f.name == UNREADABLE for f in outcome.findings)),
-        events=severity_counts(events),
+        events=shown.event_counts,
         left_out={severity: all_counts[severity] - counts[severity] for severity in counts},
     )
 
@@ -427,44 +422,6 @@ def _file_row(
         scanned.codecs if scanned else None,
         file.fault or outcome.reasons.get(path),
     )
-
-
-def _displayed(
-    plan: Plan, findings: Sequence[PlacedFinding]
-) -> list[tuple[Finding, PlacedFinding]]:
-    """Returns findings as displayed, by file and position, each with its original."""
-    wanted = {finding.directory for finding in findings}
-    partitions = {p.directory: p for p in plan.partitions if p.directory in wanted}
-    displayed = []
-    for placed in findings:
-        partition = partitions.get(placed.directory or b"")
-        finding = placed.displayed(
-            file=None if placed.path is None else plan.inventory.display(placed.path),
-            topic=partition.topic if partition else placed.pattern,
-            partition=partition.partition if partition else None,
-        )
-        displayed.append((finding, placed))
-    displayed.sort(key=lambda pair: (pair[0].file or "", *by_place(pair[1])[1:]))
-    return displayed
-
-
-def _place_of(finding: Finding, placed: PlacedFinding, inventory: Inventory) -> str:
-    if placed.directory not in (None, inventory.base):
-        return inventory.display(placed.directory)
-    return finding.file or finding.topic or ""
-
-
-def _finding_rows(
-    displayed: Sequence[tuple[Finding, PlacedFinding]], event_of: Mapping[int, int]
-) -> Iterator[Row]:
-    names = [column.name for column in FINDINGS]
-    values = attrgetter(*names)
-    for finding, placed in displayed:
-        row = dict(zip(names, values(finding), strict=True))
-        path = None if placed.path is None else display(placed.path)
-        row["event"] = event_of[id(placed)]
-        row["commands"] = finding.commands or tuple(commands(row, path))
-        yield tuple(row.values())
 
 
 def _engine_table(name: str, plan: Plan, outcome: Outcome) -> Table:

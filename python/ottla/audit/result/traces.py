@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ottla._engine import Explanation
     from ottla.audit.catalogue.finding import PlacedFinding
+    from ottla.severity import Severity
 
 Place: TypeAlias = "bytes | int | None"
 """The segment or the producer that a cause and its traces share, where they have to."""
@@ -56,6 +57,8 @@ class Group:
     """The cause, or what shows it best."""
     members: tuple[int, ...]
     """All of them, the head first."""
+    severity: Severity
+    """That of the gravest."""
     lost_end: tuple[int, int] | None = None
     """The first and the last of the offsets that the log had at its end, if it lost it."""
     is_contradicted: bool = False
@@ -75,7 +78,7 @@ def group_findings(findings: Sequence[PlacedFinding], ends: Mapping[bytes, LogEn
     groups: list[Group] = []
     for directory, indexes in by_log.items():
         if len(indexes) == 1 and directory not in ends:
-            groups.append(Group(indexes[0], (indexes[0],)))
+            groups.append(Group(indexes[0], (indexes[0],), findings[indexes[0]].severity))
         else:
             groups += _Log(findings, indexes, ends.get(directory)).groups()
     return groups
@@ -155,11 +158,16 @@ class _Log:
             Group(
                 head=head,
                 members=(head, *(index for index in found if index != head)),
+                severity=self._gravest(found),
                 lost_end=self._lost_end.get(head),
                 is_contradicted=head in self._contradicted,
             )
             for head, found in members.items()
         ]
+
+    def _gravest(self, indexes: Iterable[int]) -> Severity:
+        """The highest severity of some findings."""
+        return min((self._findings[index].severity for index in indexes), key=SEVERITIES.index)
 
     def _first(self, index: int) -> int | None:
         """The first offset of a cause; at the end of the log, the log end offset."""
