@@ -10,28 +10,27 @@ import pytest
 from ottla import _engine
 from ottla.logs.inventory import Inventory
 from ottla.logs.listing import take_inventory
-from ottla.storage import HeldFiles, files_within
-from ottla.storage.files import HeldPlace, Place
+from ottla.storage import files_within
 from support.logs import segment, segment_name, write_log_directory, write_partition
 from support.mutated_directories import write_mutated_directory
 
-
-class FarFiles(HeldFiles):
-    """Files of this machine that do not say so."""
-
-    def place(self, path: bytes, size: int | None = None) -> Place:
-        """See `Files`."""
-        place = super().place(path, size)
-        return HeldPlace(b"") if Path(os.fsdecode(path)).is_dir() else place
+BothWays = Callable[..., tuple[Inventory, Inventory]]
 
 
-def both_ways(directory: Path, threads: int = 1) -> tuple[Inventory, Inventory]:
+@pytest.fixture
+def both_ways(monkeypatch: pytest.MonkeyPatch) -> BothWays:
     """What the engine lists, and what is listed file by file."""
-    files = files_within([directory])
-    return (
-        take_inventory([directory], files=files, threads=threads),
-        take_inventory([directory], files=FarFiles(files)),
-    )
+
+    def listed(directory: Path, threads: int = 1) -> tuple[Inventory, Inventory]:
+        files = files_within([directory])
+        by_engine = take_inventory([directory], files=files, threads=threads)
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                _engine, "list_plain_partitions", lambda paths, **_: [None] * len(paths)
+            )
+            return by_engine, take_inventory([directory], files=files)
+
+    return listed
 
 
 def plain(directory: Path) -> object:
@@ -39,7 +38,9 @@ def plain(directory: Path) -> object:
     return listed
 
 
-def test_mutated_log_directories_are_listed_as_file_by_file(tmp_path: Path) -> None:
+def test_mutated_log_directories_are_listed_as_file_by_file(
+    tmp_path: Path, both_ways: BothWays
+) -> None:
     for seed in range(150):
         directory = write_mutated_directory(tmp_path / str(seed), random.Random(seed))
         by_engine, by_file = both_ways(directory, threads=1 + seed % 3)
@@ -47,7 +48,9 @@ def test_mutated_log_directories_are_listed_as_file_by_file(tmp_path: Path) -> N
         shutil.rmtree(directory)
 
 
-def test_directories_of_directories_are_listed_as_file_by_file(tmp_path: Path) -> None:
+def test_directories_of_directories_are_listed_as_file_by_file(
+    tmp_path: Path, both_ways: BothWays
+) -> None:
     for host in ("a", "b"):
         write_log_directory(tmp_path / host / "disk" / "kafka")
     (tmp_path / "a" / "notes").mkdir()
@@ -59,7 +62,7 @@ def test_directories_of_directories_are_listed_as_file_by_file(tmp_path: Path) -
 
 
 def test_more_partitions_than_one_call_lists_are_all_there_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, both_ways: BothWays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = write_partition(tmp_path / "orders-0", {0: segment(1)})
     for number in range(1, 23):
@@ -122,7 +125,9 @@ def test_a_directory_that_is_gone_or_a_file_is_left_to_python(tmp_path: Path) ->
     assert _engine.list_plain_partitions([], threads=2) == []
 
 
-def test_a_link_to_a_partition_is_listed_only_where_links_may_lead(tmp_path: Path) -> None:
+def test_a_link_to_a_partition_is_listed_only_where_links_may_lead(
+    tmp_path: Path, both_ways: BothWays
+) -> None:
     elsewhere = write_partition(tmp_path / "elsewhere" / "orders-1", {0: segment(1)})
     given = write_log_directory(tmp_path / "given", ["orders-0"])
     (given / "orders-1").symlink_to(elsewhere)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ottla import _engine
 from ottla.logs.inventory import FileEntry
@@ -73,34 +73,55 @@ OFFSET_CHECKPOINTS = (RECOVERY_POINTS, LOG_START_OFFSETS, HIGH_WATERMARKS, CLEAN
 """Names of the files of a log directory that have an offset for each partition."""
 
 
+_Offsets: TypeAlias = "Mapping[tuple[str, int], int]"
+"""The offsets in a checkpoint, by topic and partition."""
+
+
 class Checkpoints:
     """The offset checkpoints of log directories, each read once; safe to share between threads."""
 
     def __init__(self, files: Files = ANYWHERE) -> None:
         self._files = files
-        self._entries: dict[tuple[bytes, bytes], Mapping[tuple[str, int], int]] = {}
-        self._known: dict[tuple[bytes, bytes], int | None] = {}
-        """Offsets that were read elsewhere, by directory of the partition and name."""
+        self._entries: dict[tuple[bytes, bytes], _Offsets] = {}
+        self._all_of: dict[bytes, list[tuple[bytes, _Offsets]]] = {}
+        """All checkpoints of a log directory, by its path."""
+        self._known: dict[bytes, Mapping[bytes, int | None]] = {}
+        """Offsets that were read elsewhere, by directory of the partition."""
         self._lock = threading.Lock()
 
     def offset(self, partition: Partition, name: bytes) -> int | None:
         """Returns a partition's entry in the checkpoint `name` beside its directory."""
-        with self._lock:
-            key = partition.directory, name
-            if key in self._known:
-                return self._known[key]
-            above = os.path.dirname(partition.directory)
-            entries = self._entries.get((above, name))
-            if entries is None:
-                entries = self._entries[above, name] = read_offsets(above, name, self._files)
-        return entries.get((partition.topic or "", partition.partition or 0))
+        known = self._known.get(partition.directory, {})
+        if name in known:
+            return known[name]
+        return self._read(_above(partition), name).get(_key(partition))
 
     def offsets(self, partition: Partition) -> dict[bytes, int | None]:
         """Returns a partition's entries by the names of the checkpoints."""
-        return {name: self.offset(partition, name) for name in OFFSET_CHECKPOINTS}
+        if self._known:
+            return {name: self.offset(partition, name) for name in OFFSET_CHECKPOINTS}
+        above, key = _above(partition), _key(partition)
+        checkpoints = self._all_of.get(above)
+        if checkpoints is None:
+            checkpoints = [(name, self._read(above, name)) for name in OFFSET_CHECKPOINTS]
+            self._all_of[above] = checkpoints
+        return {name: offsets.get(key) for name, offsets in checkpoints}
+
+    def _read(self, above: bytes, name: bytes) -> _Offsets:
+        with self._lock:
+            entries = self._entries.get((above, name))
+            if entries is None:
+                entries = self._entries[above, name] = read_offsets(above, name, self._files)
+        return entries
 
     def know(self, partition: Partition, offsets: Mapping[bytes, int | None]) -> None:
         """Takes a partition's entries as they were read elsewhere; none is read for it here."""
-        with self._lock:
-            for name, offset in offsets.items():
-                self._known[partition.directory, name] = offset
+        self._known[partition.directory] = offsets
+
+
+def _above(partition: Partition) -> bytes:
+    return partition.log_directory or os.path.dirname(partition.directory)
+
+
+def _key(partition: Partition) -> tuple[str, int]:
+    return partition.topic or "", partition.partition or 0

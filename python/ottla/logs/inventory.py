@@ -18,7 +18,10 @@ from ottla.logs.names import FileKind, FileState, PartitionState, Said, classify
 from ottla.storage import ANYWHERE, Files, join, store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
+
+
+SEGMENTS: tuple[FileKind, ...] = ("segment",)
 
 
 class FileEntry(NamedTuple):
@@ -38,8 +41,7 @@ class FileEntry(NamedTuple):
         return join(self.directory, self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(NamedTuple):
     """One directory of segments, or those segments of one that were given by name.
 
     A broker may have hundreds of thousands of them, so `files` is derived from names when accessed.
@@ -71,21 +73,26 @@ class Partition:
     @property
     def segments(self) -> tuple[FileEntry, ...]:
         """The live segments, in the order of offsets."""
-        return tuple(f for f in self._entries() if f.kind == "segment" and f.state == "live")
+        return tuple(file for file in self.files_of(SEGMENTS) if file.state == "live")
 
     @property
     def has_segments(self) -> bool:
         """Whether there is a live segment."""
-        return any(f.kind == "segment" and f.state == "live" for f in self._entries())
+        return any(file.state == "live" for file in self.files_of(SEGMENTS))
 
-    def _entries(self) -> Iterator[FileEntry]:
+    def files_of(self, kinds: Collection[FileKind]) -> tuple[FileEntry, ...]:
+        """The files of some kinds, in the order of `files`."""
+        return tuple(self._entries(kinds))
+
+    def _entries(self, kinds: Collection[FileKind] | None = None) -> Iterator[FileEntry]:
         directory = self.directory
         odd = {file.name: file for file in self.odd_files}
         described = zip(self.names, self.sizes, said_by(self.names), strict=True)
         for name, size, (kind, state, base_offset) in described:
             if odd and name in odd:
-                yield odd[name]
-            else:
+                if kinds is None or odd[name].kind in kinds:
+                    yield odd[name]
+            elif kinds is None or kind in kinds:
                 yield FileEntry(directory, name, kind, state, size, base_offset)
 
     def is_of_topics(self, patterns: Sequence[str]) -> bool:

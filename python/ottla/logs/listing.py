@@ -27,7 +27,7 @@ from ottla.logs.names import (
     live_base_offsets,
     parse_partition_name,
 )
-from ottla.storage import ANYWHERE, Entry, Files, common_path, full_path, join, reason_of
+from ottla.storage import ANYWHERE, Entry, Files, common_path, full_path, join, reason_of, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -233,7 +233,7 @@ class _Listing:
 
         These are most of what a broker has, and the engine lists many of them at once.
         """
-        if not self.files.place(parent).is_local:
+        if store_of(parent) is not None:
             yield from ((child, None) for child in children)
             return
         for start in range(0, len(children), _AT_ONCE):

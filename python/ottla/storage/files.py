@@ -243,11 +243,11 @@ class LocalFiles:
                 raise FileNotFoundError(errno.ENOENT, broken, path) from None
             raise
         self._check_link(path, is_link=is_link)
-        if stat.S_ISREG(status.st_mode):
+        mode = status.st_mode
+        if stat.S_ISREG(mode):
             return Entry(name, is_directory=False, size=status.st_size)
-        is_directory = stat.S_ISDIR(status.st_mode)
         identity = status.st_dev, status.st_ino
-        return Entry(name, is_directory, 0, identity, f"{_type_name(status.st_mode)}, not a file")
+        return Entry(name, stat.S_ISDIR(mode), 0, identity, f"{_type_name(mode)}, not a file")
 
 
 LOCAL = LocalFiles()

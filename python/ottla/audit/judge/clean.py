@@ -38,7 +38,7 @@ def may_be_clean(log: Log) -> bool:
         return False
     if not partition.is_whole or partition.odd_files:
         return False
-    return sum(file.size for file in log.files) <= MAX_BYTES
+    return sum([file.size for file in log.files]) <= MAX_BYTES
 
 
 def judge_clean_log(
@@ -48,7 +48,7 @@ def judge_clean_log(
     partition = log.partition
     if partition is None or partition.topic is None:
         return None
-    checkpoints, is_live = surroundings.checkpoints, partition.state == "live"
+    offsets, is_live = surroundings.checkpoints.offsets(partition), partition.state == "live"
     judged = _engine.judge_clean(
         partition.directory,
         partition.names,
@@ -59,10 +59,10 @@ def judge_clean_log(
         stopped_cleanly=partition.stopped_cleanly,
         is_consumer_offsets=log.is_consumer_offsets,
         topic=partition.topic,
-        log_start_offset=checkpoints.offset(partition, LOG_START_OFFSETS),
-        recovery_point=checkpoints.offset(partition, RECOVERY_POINTS) if is_live else None,
-        high_watermark=checkpoints.offset(partition, HIGH_WATERMARKS) if is_live else None,
-        first_dirty_offset=checkpoints.offset(partition, CLEANER_OFFSETS),
+        log_start_offset=offsets[LOG_START_OFFSETS],
+        recovery_point=offsets[RECOVERY_POINTS] if is_live else None,
+        high_watermark=offsets[HIGH_WATERMARKS] if is_live else None,
+        first_dirty_offset=offsets[CLEANER_OFFSETS],
         **settings_of(surroundings.topic_config(partition.topic)),
     )
     if judged is None:

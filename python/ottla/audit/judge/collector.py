@@ -93,8 +93,9 @@ class Collector:
         partition = self._plan.logs[index].partition
         with self._lock:
             self._packed.add(index, judged.packed)
-            self._findings += judged.findings
-            self._reasons |= judged.reasons
+            if judged.findings or judged.reasons:
+                self._findings += judged.findings
+                self._reasons |= judged.reasons
             if partition is not None:
                 if judged.has_small_files:
                     self._topic_ids[partition.directory] = judged.topic_id
@@ -180,6 +181,8 @@ def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[PlacedFinding]
         missing = unreadable.reason + near_paths(unreadable.path)
         yield _unreadable(inventory, unreadable.path, missing, None)
     for log in plan.logs:
+        if not reasons and log.partition is not None and not log.partition.odd_files:
+            continue
         for file in log.files:
             reason = file.fault or reasons.get(file.path)
             if reason is not None:

@@ -47,6 +47,8 @@ class Comparison:
 
     def wants(self, log: Log) -> bool:
         """Whether a log is to be compared: the complete log of a partition with copies."""
+        if not self._groups:
+            return False
         partition = log.partition if log.is_whole else None
         return partition is not None and partition.directory in self._groups
 

@@ -85,6 +85,8 @@ class PackedLogs:
 
     def rows(self, table: str) -> Iterator[tuple[Partition, dict[str, Any]]]:
         """Yields the rows of a table, each with its partition; a column `file` has paths."""
+        if not self.count(table):
+            return
         columns = _COLUMNS[table]
         for log, packed in zip(self._logs, self._packed, strict=True):
             if log.partition is None or packed is None:

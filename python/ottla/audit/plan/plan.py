@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.audit.plan.copies import find_copies
 from ottla.logs.listing import take_inventory
@@ -41,8 +41,7 @@ MIN_SPLIT_BYTES = 64 << 10
 """Below this size, most of the work would be batches read on both sides of a split."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScanTask:
+class ScanTask(NamedTuple):
     """A file to be scanned from start to end, in one pass or in ranges."""
 
     file: FileEntry
@@ -51,7 +50,7 @@ class ScanTask:
     is_active: bool
     log: int
     """Index into `Plan.logs`."""
-    index: int
+    file_index: int
     """Index into the files of that log."""
     split_bytes: int | None = None
     """Size of each range; `None` for one pass."""
@@ -68,11 +67,10 @@ class ScanTask:
         """Returns the task for ranges of this size; `None`, as for a smaller file, for one pass."""
         if split_bytes is not None and self.file.size <= split_bytes:
             split_bytes = None
-        return self if split_bytes == self.split_bytes else replace(self, split_bytes=split_bytes)
+        return self if split_bytes == self.split_bytes else self._replace(split_bytes=split_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(NamedTuple):
     """Consecutive files that are judged together: sequences, transactions, gaps.
 
     Usually all live segments of a partition, fewer if only some were given. Files outside the live
@@ -251,12 +249,14 @@ def _copies_together(
 
     This way, few copies are held in memory until the last of their partition is scanned.
     """
+    if not copies:
+        return lambda task: (-task.file.size,)
     groups = {p.directory: number for number, group in enumerate(copies) for p in group.partitions}
     largest: dict[int, int] = {}
 
     def group_of(task: ScanTask) -> int | None:
         partition = logs[task.log].partition
-        return groups.get(partition.directory) if groups and partition is not None else None
+        return None if partition is None else groups.get(partition.directory)
 
     for task in tasks:
         if (group := group_of(task)) is not None:
@@ -272,27 +272,16 @@ def _copies_together(
 
 
 def _logs(partition: Partition) -> list[Log]:
-    files = partition.files
+    files = partition.files_of(("segment", "metadata-snapshot"))
     live = [
         f for f in files if f.kind == "segment" and f.state == "live" and f.base_offset is not None
     ]
-    runs: list[list[FileEntry]] = []
-    if live:
-        runs.append([live[0]])
-    for before, after in pairwise(live):
-        if after.base_offset in (before.base_offset, partition.next_base_offset(before)):
-            runs[-1].append(after)
-        else:
-            runs.append([after])
-    logs = [
-        Log(
-            partition,
-            tuple(run),
-            is_whole={f.base_offset for f in run} == set(partition.live_base_offsets),
-            is_live=True,
-        )
-        for run in runs
-    ]
+    if partition.is_whole:
+        logs = [Log(partition, tuple(live), is_whole=True, is_live=True)] if live else []
+    else:
+        logs = _runs(partition, live)
+    if len(live) == len(files):
+        return logs
     scanned_alone = (
         ("live", "swap") if partition.is_whole else ("live", "swap", "cleaned", "deleted")
     )
@@ -306,6 +295,27 @@ def _logs(partition: Partition) -> list[Log]:
         )
     )
     return logs
+
+
+def _runs(partition: Partition, live: Sequence[FileEntry]) -> list[Log]:
+    """Returns the logs that the given segments of a partition form, without one missing between."""
+    runs: list[list[FileEntry]] = []
+    if live:
+        runs.append([live[0]])
+    for before, after in pairwise(live):
+        if after.base_offset in (before.base_offset, partition.next_base_offset(before)):
+            runs[-1].append(after)
+        else:
+            runs.append([after])
+    return [
+        Log(
+            partition,
+            tuple(run),
+            is_whole={f.base_offset for f in run} == set(partition.live_base_offsets),
+            is_live=True,
+        )
+        for run in runs
+    ]
 
 
 def _beside(partition: Partition) -> dict[tuple[FileKind, int], FileEntry]:
@@ -342,7 +352,7 @@ def _task(
         next_base_offset=next_base_offset,
         is_active=is_live and next_base_offset is None,
         log=log_index,
-        index=file_index,
+        file_index=file_index,
         split_bytes=split_bytes,
     )
 

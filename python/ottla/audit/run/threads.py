@@ -391,7 +391,7 @@ class _PlanScan:
         log = self._plan.logs[task.log]
         with self._lock:
             if scan is not None:
-                state.scans[task.index] = scan
+                state.scans[task.file_index] = scan
             state.pending -= 1
             if state.pending:
                 return

@@ -152,7 +152,7 @@ class _Packer:
         small: list[ScanTask] = []
         for task in self._plan.tasks:
             (large if _longest(task) * 4 >= bin_bytes else small).append(task)
-        small.sort(key=lambda task: (task.log, task.index))
+        small.sort(key=lambda task: (task.log, task.file_index))
         for task in (*large, *small):
             request = self._request(task)
             ranges = task.ranges
@@ -161,7 +161,7 @@ class _Packer:
                 yield ScanItem(
                     group=self._group(task.log)[0],
                     log=task.log,
-                    index=task.index,
+                    index=task.file_index,
                     number=number,
                     count=len(ranges),
                     start=start,
@@ -184,7 +184,7 @@ class _Packer:
 
     def _log_item(self, index: int) -> LogItem:
         group, copies = self._group(index)
-        requests = {task.index: self._request(task) for task in self._cut.get(index, ())}
+        requests = {task.file_index: self._request(task) for task in self._cut.get(index, ())}
         log = self._plan.logs[index]
         offsets = {} if log.partition is None else self._checkpoints.offsets(log.partition)
         return LogItem(index, group, log, requests, copies, offsets)

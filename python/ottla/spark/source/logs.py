@@ -82,7 +82,7 @@ def plan_parts(plan: Plan, task_bytes: int) -> Iterator[Plan]:
             partitions=tuple(partitions),
             logs=tuple(plan.logs[index] for index in indexes),
             tasks=tuple(
-                replace(plan.tasks[number], log=new)
+                plan.tasks[number]._replace(log=new)
                 for new, old in enumerate(indexes)
                 for number in tasks.get(old, ())
             ),
