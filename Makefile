@@ -22,11 +22,13 @@ MATURIN = env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
+# Of the theme, about its successor: nothing that a build can do about.
+export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills client-on-kafka power-cuts vectors check build develop wheel wheels licences deny bench bench-growth bench-java bench-spark bench-kafka bench-broker bench-client bench-output bench-failures \
+.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills client-on-kafka power-cuts vectors check build develop wheel wheels licences deny docs bench bench-growth bench-java bench-spark bench-kafka bench-broker bench-client bench-output bench-failures \
 	bench-guard bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
@@ -123,6 +125,10 @@ wheels: $(VENV)/.zig $(VENV)/.dev ## wheels for every Linux, checked and tried, 
 
 licences: $(VENV)/.dev ## THIRD-PARTY-LICENSES.txt, of what a wheel holds
 	@$(BIN)/python -m release.licences
+
+docs: $(VENV)/.engine $(VENV)/.docs ## the documentation site, in target/site: needs Python 3.11
+	@$(BIN)/python -m mkdocs build >target/docs.log 2>&1 || { cat target/docs.log; exit 1; }
+	@$(BIN)/python -m release.site.links target/site
 
 # The database of advisories is not to be had everywhere; all else needs no network.
 deny: ## licences, sources, duplicates and advisories of crates: needs cargo-deny
@@ -251,6 +257,11 @@ $(VENV)/.release: $(VENV)/.base $(ENGINE_SOURCES) | prerequisites
 # Zig is the compiler of a wheel for Linux, so that it asks for nothing that this machine has and others lack.
 $(VENV)/.zig: $(VENV)/.base
 	@$(BIN)/python -m pip install ziglang auditwheel
+	@touch $@
+
+# Ruff formats the signatures.
+$(VENV)/.docs: $(VENV)/.base
+	@$(BIN)/python -m pip install mkdocs-material mkdocstrings-python ruff
 	@touch $@
 
 dist/.built: $(VENV)/.zig $(ENGINE_SOURCES) $(PYTHON_SOURCES) README.md LICENSE THIRD-PARTY-LICENSES.txt release/wheels.py | prerequisites

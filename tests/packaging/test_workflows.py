@@ -22,7 +22,8 @@ def test_the_linter_of_workflows_has_nothing_to_say(root: Path) -> None:
 def test_nothing_is_published_that_a_job_has_not_tried(root: Path) -> None:
     workflow = yaml.safe_load((root / ".github/workflows/release.yml").read_text())
     jobs = workflow["jobs"]
-    assert set(jobs["publish"].pop("needs")) == set(jobs) - {"publish"}
+    assert set(jobs["publish"].pop("needs")) == set(jobs) - {"publish", "pages"}
+    assert jobs["pages"]["needs"] == ["site", "publish"]
     for name in ("images", "others", "free-threaded", "source"):
         assert "release/trial.py examples/data" in str(jobs[name]["steps"]), name
     assert {"run": "make wheels"} in jobs["linux"]["steps"]

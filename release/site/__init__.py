@@ -1,0 +1,1 @@
+"""The documentation site: what is added to docs/, and what holds its links."""
