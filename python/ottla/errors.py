@@ -5,7 +5,10 @@ Exceptions have attributes for what is known about the error, and can be pickled
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "AuditCancelledError",
@@ -194,9 +197,9 @@ class FindingsError(OttlaError):
         findings: those findings, as dictionaries.
     """
 
-    def __init__(self, message: str, findings: list[dict[str, Any]] | None = None) -> None:
+    def __init__(self, message: str, findings: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__(message)
-        self.findings = findings or []
+        self.findings = list(findings)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (str(self), self.findings))

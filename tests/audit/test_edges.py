@@ -11,6 +11,7 @@ from support import small_log
 from support.logs import segment, write_log_directory, write_partition
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 NOISE = b"\xa5\x5a\x96" * 100
@@ -21,7 +22,7 @@ def log_of(tmp_path: Path, data: bytes, base_offset: int = 0) -> Path:
     return write_partition(tmp_path / "orders-0", {base_offset: data})
 
 
-def found(path: Path, name: str) -> list[dict[str, Any]]:
+def found(path: Path, name: str) -> Sequence[Mapping[str, Any]]:
     return [row for row in ottla.audit(path).findings if row["name"] == name]
 
 

@@ -8,7 +8,7 @@ tools; `produced.json` what the producing clients did; the batches of a partitio
 import gzip
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -32,7 +32,7 @@ CORPORA = {
 ASKED = ("demo", "kafka-2.8", "kafka-3.9", "kafka-4.1")
 TRANSACTIONAL = ("kafka-3.9", "kafka-4.1")
 
-Rows = dict[str, list[dict[str, Any]]]
+Rows = dict[str, list[Mapping[str, Any]]]
 
 
 @cache
@@ -56,7 +56,7 @@ def load(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def batches(truth: Path, partition: str) -> Iterator[dict[str, Any]]:
+def batches(truth: Path, partition: str) -> Iterator[Mapping[str, Any]]:
     with gzip.open(truth / f"{partition}.batches.jsonl.gz", "rt", encoding="utf-8") as lines:
         for batch in map(json.loads, lines):
             if batch["file"].endswith(".log"):
@@ -141,7 +141,7 @@ def without_some_records(result: ottla.AuditResult) -> set[str]:
     }
 
 
-def produced(truth: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def produced(truth: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     for transaction in load(truth / "produced.json")["transactions"]:
         for partition, place in transaction["partitions"].items():
             yield transaction["outcome"], partition, place

@@ -1,7 +1,7 @@
 """What a consumer gets of the damaged logs, beside what the audit shows of them."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import ottla
 import pytest
 from ottla.logs.reading import log_start_offset
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 
 MAX_RELATIVE_OFFSET = 2**31
 """An index counts offsets from that of its segment's name, in 31 bits."""
@@ -49,7 +49,7 @@ class Held:
     def beyond(self) -> list[Row]:
         """The records that no consumer gets."""
         left = Counter(self.read)
-        beyond = []
+        beyond: list[Row] = []
         for row in self.rows:
             record = (row["offset"], row["timestamp"], row["key"], row["value"])
             if left[record]:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import tarfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ SAMPLES = Path(__file__).parent
 DAMAGE = SAMPLES / "damage.tar.xz"
 
 
-def cases_of(kind: str) -> list[dict[str, Any]]:
+def cases_of(kind: str) -> Sequence[Mapping[str, Any]]:
     with gzip.open(SAMPLES / f"{kind}.jsonl.gz", "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tarfile
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ottla
@@ -16,7 +17,7 @@ import ottla
 if TYPE_CHECKING:
     from pathlib import Path
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 Truth = dict[str, Any]
 
 RANKS = {"none": 0, "info": 1, "warning": 2, "error": 3}
@@ -117,7 +118,7 @@ def answers(found: Row, expected: Row) -> bool:
     return means(found, expected) and is_at(found, expected)
 
 
-def missed(truth: Truth, rows: list[Row]) -> list[str]:
+def missed(truth: Truth, rows: Sequence[Row]) -> list[str]:
     """Return what must be said and is not, or not loudly enough."""
     return [
         f"{expected['kind']} ({expected['severity']}) in {expected['file']}, for {injury['kind']}"
@@ -135,10 +136,10 @@ def natural_place(natural: Row) -> Row:
     """Return where something odd before any injury is, as the truth writes places."""
     first, last = natural["first_offset"], natural["last_offset"]
     offsets = None if first is None else [first, first if last is None else last]
-    return natural | {"position": None, "offsets": offsets}
+    return {**natural, "position": None, "offsets": offsets}
 
 
-def wrong(truth: Truth, rows: list[Row]) -> list[str]:
+def wrong(truth: Truth, rows: Sequence[Row]) -> list[str]:
     """Return the errors that are said and are none."""
     allowed = [expected for injury in truth["injuries"] for expected in injury["expect"]]
     allowed += [natural_place(natural) for natural in truth["natural"]]

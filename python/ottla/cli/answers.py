@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.catalogue.findings import UNREADABLE
@@ -16,7 +17,7 @@ from ottla.logs.names import META_PROPERTIES, display
 from ottla.words import count, listed, offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ottla.audit import AuditResult, Severity
     from ottla.cli.remedies import Remedies
@@ -44,7 +45,7 @@ LOOK_FIRST = (
 
 _NONE = "no lost record was found"
 
-Event = dict[str, Any]
+Event = Mapping[str, Any]
 Line = tuple[str, str, "Severity"]
 """A line: what it is about, the answer, and how grave that is."""
 

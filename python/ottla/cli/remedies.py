@@ -45,8 +45,8 @@ class Remedies:
     """What to do about each finding of a result."""
 
     def __init__(self, result: AuditResult) -> None:
-        self._next: dict[str, dict[str, Any]] = {}
-        self._other: dict[str, dict[str, Any]] = {}
+        self._next: dict[str, Mapping[str, Any]] = {}
+        self._other: dict[str, Mapping[str, Any]] = {}
         for row in result.recovery:
             (self._next if row["is_next"] else self._other)[row["directory"]] = row
         self._deeds: dict[str, list[Deed]] = {}
@@ -64,9 +64,12 @@ class Remedies:
                 self._segments.setdefault(directory, []).append(name)
         self._gaps: dict[str, list[str]] = {}
         """The segments of each directory before which offsets are missing."""
-        for row in result.findings:
-            if row["name"] in ("missing-segment", "offset-gap") and row["severity"] != "info":
-                directory, name = os.path.split(row["file"])
+        for finding in result.findings:
+            if (
+                finding["name"] in ("missing-segment", "offset-gap")
+                and finding["severity"] != "info"
+            ):
+                directory, name = os.path.split(finding["file"])
                 self._gaps.setdefault(directory, []).append(name)
 
     def of_all(self, findings: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -31,7 +31,7 @@ from ottla.text import visible
 from ottla.words import count, listed, moment, offsets, time_span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ottla.audit import AuditResult
 
@@ -92,7 +92,7 @@ class _Section:
     severity: Severity
     name: str
     meaning: str
-    events: list[dict[str, Any]] = field(default_factory=list)
+    events: list[Mapping[str, Any]] = field(default_factory=list)
     heads: list[dict[str, Any]] = field(default_factory=list)
     others: list[list[dict[str, Any]]] = field(default_factory=list)
 
@@ -151,8 +151,8 @@ def _sections(result: AuditResult) -> list[_Section]:
         meaning = (causes()[cause] if cause else catalogue()[event["name"]]).meaning
         key = event["severity"], event["name"], cause
         section = sections.setdefault(key, _Section(event["severity"], event["name"], meaning))
-        columns = ("name", "file", "position")
-        head = next(f for f in own if all(f[column] == event[column] for column in columns))
+        where = (event["name"], event["file"], event["position"])
+        head = next(f for f in own if (f["name"], f["file"], f["position"]) == where)
         section.events.append(event)
         section.heads.append(head)
         section.others.append([finding for finding in own if finding is not head])
@@ -304,8 +304,8 @@ def _transactions_note(result: AuditResult) -> Iterator[str]:
     states = ("committed", "aborted")
     counts = dict.fromkeys(states, 0)
     for row in result.metrics:
-        for state in states:
-            counts[state] += row[f"{state}_transactions"]
+        counts["committed"] += row["committed_transactions"]
+        counts["aborted"] += row["aborted_transactions"]
     state_at = [column.name for column in result.transactions.columns].index("state")
     found = Counter(row[state_at] for row in result.transactions.rows())
     counts |= {state: count for state, count in found.items() if state not in states}
@@ -380,9 +380,9 @@ def _print_section(
 
 def _actions(
     remedies: Remedies,
-    events: Sequence[dict[str, Any]],
-    heads: Sequence[dict[str, Any]],
-    differences: Sequence[dict[str, Any]],
+    events: Sequence[Mapping[str, Any]],
+    heads: Sequence[Mapping[str, Any]],
+    differences: Sequence[Mapping[str, Any]],
 ) -> list[str]:
     """Returns what to do: for the case at hand if that is known, else for the cause."""
     found = remedies.of_all(heads)
@@ -402,8 +402,8 @@ def _actions(
 def _commands(
     result: AuditResult,
     remedies: Remedies,
-    findings: Sequence[dict[str, Any]],
-    differences: Sequence[dict[str, Any]],
+    findings: Sequence[Mapping[str, Any]],
+    differences: Sequence[Mapping[str, Any]],
 ) -> list[str]:
     """Returns commands to copy: all of a single finding, else the one that repairs each.
 
@@ -434,21 +434,22 @@ def _repair(commands_of_finding: Sequence[str]) -> Sequence[str]:
     return []
 
 
-def _differences(result: AuditResult, finding: dict[str, Any]) -> list[dict[str, Any]]:
+def _differences(result: AuditResult, finding: dict[str, Any]) -> list[Mapping[str, Any]]:
     """Returns the rows of `differences` that belong to a finding."""
     if finding["name"] != "replica-difference":
         return []
     place = ("topic", "partition", "first_offset", "last_offset")
+    differences: Iterable[Mapping[str, Any]] = result.differences
     return [
         row
-        for row in result.differences
+        for row in differences
         if all(row[name] == finding[name] for name in place)
         and finding["replica"] in row["bad_replicas"]
     ]
 
 
 def _print_retention(
-    console: Console, result: AuditResult, findings: Sequence[dict[str, Any]]
+    console: Console, result: AuditResult, findings: Sequence[Mapping[str, Any]]
 ) -> None:
     """Prints how the timestamps of segments affect retention, and the record responsible."""
     files = {finding["file"] for finding in findings}
@@ -489,7 +490,7 @@ def _print_title(console: Console, severity: Severity, name: str, rest: str) -> 
 
 
 def _print_place(
-    console: Console, event: dict[str, Any], head: dict[str, Any], *, with_message: bool
+    console: Console, event: Mapping[str, Any], head: dict[str, Any], *, with_message: bool
 ) -> None:
     """Prints the place on a line that can be copied, then what happened."""
     place = event["file"] or event["topic"] or ""
@@ -524,7 +525,7 @@ def _wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(visible(text), width, break_long_words=False, break_on_hyphens=False)
 
 
-def _path(result: AuditResult, finding: dict[str, Any]) -> str | None:
+def _path(result: AuditResult, finding: Mapping[str, Any]) -> str | None:
     """Returns the path of the finding's file, None if no shell could open it by that path."""
     if finding["file"] is None:
         return None

@@ -6,6 +6,7 @@ Data may be any bytes-like object: ``bytes`` and views of it are borrowed, anyth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ottla._engine import (
@@ -157,13 +158,19 @@ def read(data: Buffer | NDArray[Any], *, control: bool = False) -> Iterator[Reco
 
     Raises:
         RecordBatchError: while iterating, at the first batch that a consumer would reject.
+        TypeError: `data` has no bytes; raised at once.
 
     >>> import ottla
     >>> data = ottla.build_batch([ottla.NewRecord(b"k", b"v"), ottla.NewRecord(b"l", None)])
     >>> [(record.offset, record.key, record.value) for record in ottla.read(data)]
     [(0, b'k', b'v'), (1, b'l', None)]
     """
-    for batch in read_batches(data):
+    batches = read_batches(data)
+    return _records_of(batches, control)
+
+
+def _records_of(batches: BatchIterator, control: bool) -> Iterator[Record]:
+    for batch in batches:
         batch.verify()
         if control or not batch.is_control:
             yield from batch.records()
@@ -205,7 +212,7 @@ def build_batch(
     >>> next(ottla.read_batches(data)).base_offset
     7
     """
-    rows = [(r.timestamp, r.key, r.value, r.headers or None, r.offset_delta) for r in records]
+    rows = _rows_of(records)
     return _build_batch(
         rows,
         base_offset=base_offset,
@@ -219,6 +226,32 @@ def build_batch(
         log_append_time_ms=log_append_time_ms,
         delete_horizon_ms=delete_horizon_ms,
     )
+
+
+def _rows_of(records: Any) -> list[Any]:
+    """Returns records as the engine takes them.
+
+    Raises:
+        TypeError: something among them is no record.
+    """
+    try:
+        return [(r.timestamp, r.key, r.value, r.headers or None, r.offset_delta) for r in records]
+    except (AttributeError, TypeError):
+        if isinstance(records, (str, bytes)) or not hasattr(records, "__iter__"):
+            raise TypeError(f"records is {_kind(records)}, expected several NewRecord") from None
+        if not isinstance(records, Sequence):
+            raise
+        from ottla.records.new_record import NewRecord
+
+        for index, record in enumerate(records):
+            if not isinstance(record, NewRecord):
+                message = f"records[{index}] is {_kind(record)}, expected a NewRecord"
+                raise TypeError(message) from None
+        raise
+
+
+def _kind(value: object) -> str:
+    return f"of type {type(value).__name__}"
 
 
 def build_batch_from_columns(
@@ -323,7 +356,7 @@ def build_message_set(
     >>> [record.value for record in ottla.read(data)]
     [b'v']
     """
-    rows = [(r.timestamp, r.key, r.value, r.headers or None, r.offset_delta) for r in records]
+    rows = _rows_of(records)
     return _build_message_set(
         rows,
         magic=magic,

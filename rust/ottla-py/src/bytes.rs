@@ -170,10 +170,26 @@ pub(crate) fn view_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAn
         if !error.is_instance_of::<PyTypeError>(data.py()) {
             return error;
         }
-        let hint = if data.is_instance_of::<PyString>() { "; encode it first" } else { "" };
+        let hint = if is_path(data) {
+            ": did you mean its content, open(path, \"rb\").read()? A partition is read by \
+             ottla.read_partition(path), a log directory by ottla.audit(path)"
+        } else if data.is_instance_of::<PyString>() {
+            "; encode it first"
+        } else {
+            ""
+        };
         let found = data.get_type().qualname().map_or_else(|_| "?".into(), |name| name.to_string());
         PyTypeError::new_err(format!("expected a bytes-like object, found {found}{hint}"))
     })
+}
+
+/// Whether an object that has no bytes is a path, or text that looks like one.
+fn is_path(data: &Bound<'_, PyAny>) -> bool {
+    let is_segment = |(_, ending): (&str, &str)| ending == "log";
+    match data.extract::<&str>() {
+        Ok(text) => text.contains(['/', '\\']) || text.rsplit_once('.').is_some_and(is_segment),
+        Err(_) => data.hasattr(intern!(data.py(), "__fspath__")).unwrap_or(false),
+    }
 }
 
 /// How many bytes a view has.

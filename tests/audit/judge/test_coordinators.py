@@ -350,16 +350,16 @@ def test_groups_and_transactional_ids_are_those_the_broker_tells(log: str, share
         committed.setdefault(row["group"], {})[place] = told
     assert committed == json.loads((truth / "groups.json").read_text())
     listed = json.loads((truth / "transactions.json").read_text())["listTransactions"]
-    assert {row["transactional_id"] for row in result.transactional_ids} == set(listed)
-    for row in result.transactional_ids:
-        known = listed[row["transactional_id"]]
-        assert (row["producer_id"], row["producer_epoch"], row["state"], row["partitions"]) == (
+    assert {one["transactional_id"] for one in result.transactional_ids} == set(listed)
+    for one in result.transactional_ids:
+        known = listed[one["transactional_id"]]
+        assert (one["producer_id"], one["producer_epoch"], one["state"], one["partitions"]) == (
             known["producerId"],
             known["producerEpoch"],
             known["state"],
             sorted(known["partitions"]),
         )
-        assert (row["timeout_ms"], row["start_ms"]) == (known["timeoutMs"], known["startTimeMs"])
+        assert (one["timeout_ms"], one["start_ms"]) == (known["timeoutMs"], known["startTimeMs"])
 
 
 @pytest.mark.shared

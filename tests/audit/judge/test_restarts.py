@@ -1,6 +1,7 @@
 """The next start of a broker in an audit: which partitions have a row, and what it says."""
 
 import struct
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ottla.logs.listing import take_inventory
 from support.logs import segment, segment_name, write_log_directory, write_partition
 
 
-def rows_of(source: Path) -> list[dict[str, Any]]:
+def rows_of(source: Path) -> Sequence[Mapping[str, Any]]:
     return list(ottla.audit(source).recovery)
 
 
@@ -122,7 +123,9 @@ def test_no_start_that_changes_a_partition_is_without_a_row(shared: Path) -> Non
             continue
         result = ottla.audit(log_directory)
         told = {row["directory"] for row in result.recovery}
-        ends = {(m["topic"], m["partition"]): m["log_end_offset"] for m in result.metrics}
+        ends: dict[tuple[str | None, int | None], int] = {
+            (m["topic"], m["partition"]): m["log_end_offset"] for m in result.metrics
+        }
         checkpoints = Checkpoints()
         inventory = take_inventory([log_directory])
         for partition in inventory.partitions:

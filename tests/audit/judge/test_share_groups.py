@@ -31,8 +31,10 @@ def a_broker(above: Path, offsets: bytes, states: bytes) -> Path:
 
 
 def shown(directory: Path) -> list[tuple[Any, ...]]:
-    columns = ("group", "type", "topic", "partition", "offset")
-    return [tuple(row[name] for name in columns) for row in ottla.audit(directory).groups]
+    return [
+        (row["group"], row["type"], row["topic"], row["partition"], row["offset"])
+        for row in ottla.audit(directory).groups
+    ]
 
 
 def test_groups_without_committed_offsets_are_shown_by_name(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import random
 import struct
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,11 @@ SILENT = {
 """Injuries that are no event, because a broker could have left the same bytes."""
 
 
-def events(directory: Path) -> list[dict[str, Any]]:
+def events(directory: Path) -> Sequence[Mapping[str, Any]]:
     return list(ottla.audit(directory).events)
 
 
-def only_event(directory: Path) -> dict[str, Any]:
+def only_event(directory: Path) -> Mapping[str, Any]:
     (event,) = events(directory)
     return event
 

@@ -1,7 +1,7 @@
 """The records of audited files in two tables: good ones, and those in quarantine with a reason."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from support.logs import batches, segment, segment_name, write_partition
 
 from benches.data import Compression, encode_batch
 
-Split = tuple[list[dict[str, Any]], list[dict[str, Any]]]
+Split = tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
 
 TIMESTAMP = 1_700_000_000_000
 
@@ -192,13 +192,13 @@ def test_every_record_that_can_be_read_is_in_one_of_the_two(data: bytes) -> None
         if row["bytes"] is not None
     ]
 
-    def is_inside(row: dict[str, Any]) -> bool:
+    def is_inside(row: Mapping[str, Any]) -> bool:
         return any(
             file == row["file"] and start <= row["batch_position"] < stop
             for file, start, stop in ranges
         )
 
-    def named(row: dict[str, Any]) -> tuple[Any, ...]:
+    def named(row: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(row[name] for name in ("file", "batch_position", "offset", "value"))
 
     kept_out = {named(row) for row in quarantine if row["bytes"] is None}

@@ -26,7 +26,8 @@ from support.streams import COLUMNS, Query
 
 def expected(path: Path) -> list[tuple[Any, ...]]:
     names = COLUMNS.split(",")
-    return [tuple(row[name] for name in names) for row in ottla.audit(path).records]
+    records = map(dict[str, Any], ottla.audit(path).records)
+    return [tuple(row[name] for name in names) for row in records]
 
 
 class Writer:

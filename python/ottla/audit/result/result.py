@@ -37,6 +37,23 @@ if TYPE_CHECKING:
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.judge.packed import ScannedFile
     from ottla.audit.plan.plan import Plan
+    from ottla.audit.result.rows import (
+        BatchRow,
+        DifferenceRow,
+        EpochRow,
+        EventRow,
+        FileRow,
+        FindingRow,
+        GapRow,
+        GroupRow,
+        MetricRow,
+        ProducerRow,
+        RecordRow,
+        RecoveryRow,
+        TimelineRow,
+        TransactionalIdRow,
+        TransactionRow,
+    )
     from ottla.logs.columns import Row
     from ottla.logs.inventory import FileEntry, Partition
     from ottla.storage import Files, Place
@@ -84,23 +101,23 @@ class AuditResult:
     """
 
     summary: Summary
-    files: Table
-    batches: Table
-    records: Table
-    events: Table
+    files: Table[FileRow]
+    batches: Table[BatchRow]
+    records: Table[RecordRow]
+    events: Table[EventRow]
     """What happened, each with the findings that show it, the gravest first."""
-    findings: Table
-    gaps: Table
-    transactions: Table
-    producers: Table
-    epochs: Table
-    timeline: Table
-    metrics: Table
-    differences: Table
-    recovery: Table
+    findings: Table[FindingRow]
+    gaps: Table[GapRow]
+    transactions: Table[TransactionRow]
+    producers: Table[ProducerRow]
+    epochs: Table[EpochRow]
+    timeline: Table[TimelineRow]
+    metrics: Table[MetricRow]
+    differences: Table[DifferenceRow]
+    recovery: Table[RecoveryRow]
     """What the next start of a broker does to the partitions that have a finding."""
-    groups: Table
-    transactional_ids: Table
+    groups: Table[GroupRow]
+    transactional_ids: Table[TransactionalIdRow]
     advice: tuple[Deed, ...]
     """What to do before the next start: for each log directory whose next start changes or refuses
     anything, or that has side files to be made anew, deeds with their price, the best first.
@@ -424,7 +441,7 @@ def _file_row(
     )
 
 
-def _engine_table(name: str, plan: Plan, outcome: Outcome) -> Table:
+def _engine_table(name: str, plan: Plan, outcome: Outcome) -> Table[Any]:
     """Returns a table of the engine."""
     blamed: dict[int, int | None] = {}
     if name == "timeline":
@@ -496,7 +513,7 @@ def _segment_table(
     read: Callable[[Place], Iterator[list[Row]]],
     plan: Plan,
     outcome: Outcome,
-) -> Table:
+) -> Table[Any]:
     """Returns a table that reads the files in chunks when it is read."""
     return Table.of_segments(
         name,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from functools import partial
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ottla import _engine
 from ottla.audit.result.columns import columns_of
@@ -17,19 +17,26 @@ from ottla.errors import MissingDependencyError
 from ottla.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from typing_extensions import TypeVar as _TypeVar
 
     from ottla.logs.columns import Column, Row
+
+    RowT_co = _TypeVar(
+        "RowT_co", bound=Mapping[str, Any], default=Mapping[str, Any], covariant=True
+    )
+else:
+    RowT_co = TypeVar("RowT_co", covariant=True)
 
 # Rows in a chunk of a table: as objects of Python they take some hundred bytes each.
 CHUNK_ROWS = 1024
 
 
-class Table:
+class Table(Generic[RowT_co]):
     """Rows with named, typed columns.
 
     Iteration yields dictionaries. pyarrow, Polars, DuckDB and pandas read a table directly::
@@ -56,7 +63,7 @@ class Table:
         self._batches = batches
 
     @classmethod
-    def of_rows(cls, name: str, rows: Sequence[Row]) -> Table:
+    def of_rows(cls, name: str, rows: Sequence[Row]) -> Table[RowT_co]:
         """Returns a table of rows in memory."""
         return cls(name, partial(_cut, rows), len(rows))
 
@@ -66,7 +73,7 @@ class Table:
         name: str,
         chunks: Callable[[], Iterable[Sequence[Row]]],
         batches: Callable[[Sequence[str] | None], Iterable[_engine.TableBatch]],
-    ) -> Table:
+    ) -> Table[RowT_co]:
         """Returns the table `batches` or `records`, read from files.
 
         `batches` returns the rows of `chunks` as Arrow record batches of the requested columns,
@@ -75,7 +82,9 @@ class Table:
         return cls(name, chunks, None, batches)
 
     @classmethod
-    def of_iterator(cls, name: str, rows: Callable[[], Iterator[Row]], count: int) -> Table:
+    def of_iterator(
+        cls, name: str, rows: Callable[[], Iterator[Row]], count: int
+    ) -> Table[RowT_co]:
         """Returns a table of `count` rows that are generated while it is read."""
         return cls(name, partial(_cut_as_made, rows), count)
 
@@ -89,10 +98,10 @@ class Table:
     def __bool__(self) -> bool:
         return next(iter(self.rows()), None) is not None
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[RowT_co]:
         names = [column.name for column in self.columns]
         for row in self.rows():
-            yield dict(zip(names, row, strict=True))
+            yield cast("RowT_co", dict(zip(names, row, strict=True)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
