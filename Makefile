@@ -133,7 +133,7 @@ docs: $(VENV)/.engine $(VENV)/.docs ## the documentation site, in target/site: n
 # The database of advisories is not to be had everywhere; all else needs no network.
 deny: ## licences, sources, duplicates and advisories of crates: needs cargo-deny
 	@command -v cargo-deny >/dev/null || { echo "cargo-deny is missing: cargo install cargo-deny" >&2; exit 1; }
-	cargo deny --locked --offline check licenses bans sources
+	cargo deny --locked --offline check --deny warnings licenses bans sources
 	@if cargo deny fetch db 2>target/deny.log; then cargo deny --locked check advisories; \
 		else echo "Advisories were not looked at, their database cannot be fetched:"; tail -n 3 target/deny.log; fi
 
@@ -195,6 +195,8 @@ ci: $(VENV)/.release $(VENV)/.dev ## what .ci/run calls
 	$(MAKE) test-all
 	$(MAKE) test-tables TABLES="tables and not slow"
 	$(MAKE) bench-guard
+	@if command -v cargo-deny >/dev/null; then $(MAKE) deny; \
+		else echo "cargo-deny is missing: tests/packaging/test_crates.py alone held crates to deny.toml"; fi
 	$(MAKE) demo
 
 clean: ## remove everything that was built
