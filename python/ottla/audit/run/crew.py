@@ -21,6 +21,9 @@ def work_together(count: int, work: Callable[[], object], stop: Callable[[], obj
         stop: called when a thread has failed, and on Ctrl-C: has the others return soon.
     """
     failures: list[BaseException] = []
+    # Not `Thread.join`: up to Python 3.12 a Ctrl-C in it has a thread that still runs be taken for
+    # one that has ended, and the interpreter would end around it.
+    ended = threading.Semaphore(0)
 
     def member() -> None:
         try:
@@ -28,19 +31,21 @@ def work_together(count: int, work: Callable[[], object], stop: Callable[[], obj
         except BaseException as error:  # noqa: BLE001 - raised again by the caller
             failures.append(error)
             stop()
+        finally:
+            ended.release()
 
-    crew = [threading.Thread(target=member, name=f"ottla-audit-{n}") for n in range(count)]
-    started: list[threading.Thread] = []
+    running = 0
     try:
-        for thread in crew:
-            thread.start()
-            started.append(thread)
-        for thread in started:
-            thread.join()
+        for n in range(count):
+            threading.Thread(target=member, name=f"ottla-audit-{n}").start()
+            running += 1
+        while running:
+            ended.acquire()
+            running -= 1
     except BaseException:
         stop()
-        for thread in started:
-            thread.join()
+        for _ in range(running):
+            ended.acquire()
         raise
     if failures:
         raise failures[0]
