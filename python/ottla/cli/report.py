@@ -16,13 +16,11 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.text import Text
-
 from ottla.audit.catalogue.explain import catalogue, causes, commands
 from ottla.audit.catalogue.findings import UNREADABLE
 from ottla.cli.answers import answers
 from ottla.cli.next_start import advice_lines, put_aside_note
+from ottla.cli.page import open_page, whole
 from ottla.cli.remedies import Remedies
 from ottla.cli.words import shell_path
 from ottla.severity import SEVERITIES, Severity
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ottla.audit import AuditResult
+    from ottla.cli.page import Page, Span
 
 PLACES_SHOWN = 3
 
@@ -66,25 +65,6 @@ class _Topic:
     worst: Severity | None = None
 
 
-class _Console(Console):
-    """A console that raises BrokenPipeError instead of exiting."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-    def print(self, *lines: Any, **options: Any) -> None:
-        """Prints lines, with whatever they quote made visible."""
-        super().print(*map(_visible, lines), **options)
-
-
-def _visible(line: str | Text) -> str | Text:
-    if isinstance(line, str):
-        return visible(line)
-    # Styles end before what is quoted.
-    line.plain = visible(line.plain)
-    return line
-
-
 @dataclass(slots=True)
 class _Section:
     """Events of one kind, with the finding of each that is its cause, and all of its findings."""
@@ -107,35 +87,35 @@ def print_report(result: AuditResult, *, is_complete: bool = False) -> None:
     Raises:
         BrokenPipeError: the reader has closed the pipe.
     """
-    console = _Console(highlight=False, markup=False, emoji=False)
+    page = open_page()
     sections = _sections(result)
-    _print_verdict(console, result, sections)
+    _print_verdict(page, result, sections)
     if len(result.files):
-        _print_scope(console, result)
+        _print_scope(page, result)
     remedies = Remedies(result)
-    told = _print_answers(console, result, sections, remedies)
+    told = _print_answers(page, result, sections, remedies)
     for section in sections:
         if section.severity != "info" or is_complete:
-            console.print()
-            _print_section(console, result, remedies, section, told=told, is_complete=is_complete)
+            page.print()
+            _print_section(page, result, remedies, section, told=told, is_complete=is_complete)
     topics = _topics(result)
     is_sound = all(section.severity == "info" for section in sections)
     if topics:
-        console.print()
-        _print_topics(console, topics, is_sound=is_sound, is_complete=is_complete)
+        page.print()
+        _print_topics(page, topics, is_sound=is_sound, is_complete=is_complete)
     notes = [*_transactions_note(result), *put_aside_note(result)]
     if is_sound or is_complete:
         notes += _gaps_note(result)
     if notes:
-        console.print()
+        page.print()
     for note in notes:
-        _print_wrapped(console, note)
+        _print_wrapped(page, note)
     for section in sections:
         if section.severity == "info" and not is_complete:
-            _print_one_line(console, section)
+            _print_one_line(page, section)
     if sections:
         more = "" if is_complete else "--all lists all, "
-        _print_wrapped(console, f"`ottla explain NAME` explains; {more}--format json has details.")
+        _print_wrapped(page, f"`ottla explain NAME` explains; {more}--format json has details.")
 
 
 def _sections(result: AuditResult) -> list[_Section]:
@@ -159,10 +139,10 @@ def _sections(result: AuditResult) -> list[_Section]:
     return list(sections.values())
 
 
-def _print_verdict(console: Console, result: AuditResult, sections: Sequence[_Section]) -> None:
+def _print_verdict(page: Page, result: AuditResult, sections: Sequence[_Section]) -> None:
     text, style = _verdict(result, sections)
-    for line in _wrap(text, console.width):
-        console.print(Text(line, style), soft_wrap=True)
+    for line in _wrap(text, page.width):
+        page.print(line, whole(line, style))
 
 
 def _verdict(result: AuditResult, sections: Sequence[_Section]) -> tuple[str, str]:
@@ -192,7 +172,7 @@ def _verdict(result: AuditResult, sections: Sequence[_Section]) -> tuple[str, st
 
 
 def _print_answers(
-    console: Console, result: AuditResult, sections: Sequence[_Section], remedies: Remedies
+    page: Page, result: AuditResult, sections: Sequence[_Section], remedies: Remedies
 ) -> str:
     """Prints what is lost, what the next start does, who is blocked, and what to do first.
 
@@ -204,23 +184,21 @@ def _print_answers(
     told = ""
     for label, text, severity in answers(result, in_order, heads, remedies):
         told = text
-        for number, line in enumerate(_wrap(f"{label}: {text}", console.width)):
-            styled = Text(line)
-            if number == 0:
-                styled.stylize(_STYLES[severity], 0, len(label) + 1)
-            console.print(styled, soft_wrap=True)
+        for number, line in enumerate(_wrap(f"{label}: {text}", page.width)):
+            head = (0, len(label) + 1, _STYLES[severity])
+            page.print(line, *([head] if number == 0 else []))
     advice = list(advice_lines(result))
     if advice:
-        console.print("Before the next start:")
+        page.print("Before the next start:")
     for line in advice:
         if line.startswith("$"):
-            console.print(f"  {line}", soft_wrap=True, style="dim")
+            page.print(f"  {line}", whole(f"  {line}", "dim"))
         else:
-            _print_wrapped(console, line, 2)
+            _print_wrapped(page, line, 2)
     return told
 
 
-def _print_scope(console: Console, result: AuditResult) -> None:
+def _print_scope(page: Page, result: AuditResult) -> None:
     summary = result.summary
     speed = f", {_size(summary.bytes / result.elapsed_s)}/s" if result.elapsed_s >= 1 else ""
     level = "" if result.level == "full" else f" at level {result.level}"
@@ -230,11 +208,11 @@ def _print_scope(console: Console, result: AuditResult) -> None:
         f" {count(summary.batches, 'batch', 'batches')}, {count(summary.records, 'record')},"
         f" {_size(summary.bytes)} in {result.elapsed_s:.2f} s{speed}{level}"
     )
-    if len(directory) + len(scope) < console.width:
-        console.print(f"{directory} {scope}")
+    if len(directory) + len(scope) < page.width:
+        page.print(f"{directory} {scope}")
     else:
-        console.print(directory, soft_wrap=True)
-        _print_wrapped(console, scope, 2)
+        page.print(directory)
+        _print_wrapped(page, scope, 2)
 
 
 def _topics(result: AuditResult) -> list[_Topic]:
@@ -264,39 +242,43 @@ def _topics(result: AuditResult) -> list[_Topic]:
 
 
 def _print_topics(
-    console: Console, topics: Sequence[_Topic], *, is_sound: bool, is_complete: bool
+    page: Page, topics: Sequence[_Topic], *, is_sound: bool, is_complete: bool
 ) -> None:
     """Prints the first topics; if anything is wrong, those with errors or warnings."""
     if is_complete:
         shown = topics
     elif is_sound:
-        lines = console.height - LINES_FOR_FINDINGS
+        lines = page.height - LINES_FOR_FINDINGS
         shown = topics[: min(max(lines, TOPICS_SHOWN.start), TOPICS_SHOWN.stop)]
     else:
         shown = [t for t in topics if t.worst in ("error", "warning")][: TOPICS_SHOWN.start]
         shown = shown or list(topics[:1])
-    is_narrow = console.width < MIN_WIDE_COLUMNS
+    is_narrow = page.width < MIN_WIDE_COLUMNS
     heads = f"{'records':>9}  worst" if is_narrow else f"{'records':>9}  {'size':>6}  worst"
     if not is_narrow:
         heads = f"{'partitions':>10}  {'batches':>9}  {heads}"
     # A longer name pushes its numbers to the right; names are not shortened.
-    width = min(max(len(topic.name) for topic in shown), max(console.width - len(heads) - 4, 5))
-    console.print(f"{'topic':<{width}}  {heads}", style="dim", soft_wrap=True)
+    width = min(max(len(topic.name) for topic in shown), max(page.width - len(heads) - 4, 5))
+    heads = f"{'topic':<{width}}  {heads}"
+    page.print(heads, whole(heads, "dim"))
     for topic in shown:
         cells = f"{topic.records:>9,}  "
         if not is_narrow:
             partitions = f"{topic.partitions:>10,}  {topic.batches:>9,}  "
             cells = f"{partitions}{cells}{_size(topic.size):>6}  "
-        worst = (topic.worst, _STYLES[topic.worst]) if topic.worst else "-"
-        line = Text.assemble(f"{topic.name:<{width}}  {cells}", worst)
-        console.print(line, soft_wrap=True)
+        line = f"{topic.name:<{width}}  {cells}"
+        if topic.worst:
+            end = len(line) + len(topic.worst)
+            page.print(line + topic.worst, (len(line), end, _STYLES[topic.worst]))
+        else:
+            page.print(f"{line}-")
     rest = topics[len(shown) :]
     if rest:
         problems = [t for t in rest if t.worst in ("error", "warning")]
         note = f", {len(problems)} of them with errors or warnings" if problems else ""
         if not (is_sound or problems):
             note = ", all without errors or warnings"
-        _print_wrapped(console, f"and {count(len(rest), 'more topic')}{note}")
+        _print_wrapped(page, f"and {count(len(rest), 'more topic')}{note}")
 
 
 def _transactions_note(result: AuditResult) -> Iterator[str]:
@@ -338,7 +320,7 @@ def _is_lawful(cause: str | None) -> bool:
 
 
 def _print_section(
-    console: Console,
+    page: Page,
     result: AuditResult,
     remedies: Remedies,
     section: _Section,
@@ -349,22 +331,22 @@ def _print_section(
     """Prints events of one kind: what it means, where it is, what to do."""
     number_of = len(section.events)
     total = f" ({number_of:,})" if number_of > 1 else ""
-    _print_title(console, section.severity, section.name, f"{total}: {section.meaning}")
+    _print_title(page, section.severity, section.name, f"{total}: {section.meaning}")
     shown = number_of if is_complete else min(number_of, PLACES_SHOWN)
     for number in range(shown):
         event, head = section.events[number], section.heads[number]
         is_told = number == 0 or (section.severity == "error" and number_of <= PLACES_SHOWN)
-        _print_place(console, event, head, with_message=is_told or is_complete)
+        _print_place(page, event, head, with_message=is_told or is_complete)
         if is_complete:
             for other in section.others[number]:
                 place = other["file"] or other["topic"] or ""
                 text = f"{other['severity']} {other['name']} in {place}: {_sentence(other)}"
-                _print_wrapped(console, text, 4)
+                _print_wrapped(page, text, 4)
     if number_of > shown:
-        _print_wrapped(console, f"and {number_of - shown:,} more", 2)
+        _print_wrapped(page, f"and {number_of - shown:,} more", 2)
     heads = section.heads[:shown]
     if section.name == "timestamp-suspect":
-        _print_retention(console, result, section.heads)
+        _print_retention(page, result, section.heads)
     saved = [
         row
         for finding in [*heads, *chain.from_iterable(section.others[:shown])]
@@ -372,10 +354,10 @@ def _print_section(
     ]
     for action in _actions(remedies, section.events[:shown], heads, saved):
         if action.casefold() != told.casefold():
-            _print_wrapped(console, f"What to do: {action}", 2)
+            _print_wrapped(page, f"What to do: {action}", 2)
     for line in _commands(result, remedies, heads, saved):
-        style = "dim" if line.startswith("$") else ""
-        console.print(f"  {line}", soft_wrap=True, style=style)
+        shown_line = f"  {line}"
+        page.print(shown_line, *([whole(shown_line, "dim")] if line.startswith("$") else []))
 
 
 def _actions(
@@ -449,7 +431,7 @@ def _differences(result: AuditResult, finding: dict[str, Any]) -> list[Mapping[s
 
 
 def _print_retention(
-    console: Console, result: AuditResult, findings: Sequence[Mapping[str, Any]]
+    page: Page, result: AuditResult, findings: Sequence[Mapping[str, Any]]
 ) -> None:
     """Prints how the timestamps of segments affect retention, and the record responsible."""
     files = {finding["file"] for finding in findings}
@@ -466,10 +448,10 @@ def _print_retention(
             "by-file-time": "no timestamp is positive: retention uses the time of the last"
             " modification of the file",
         }[row["retention"]]
-        _print_wrapped(console, f"{row['file']}: {effect}", 4)
+        _print_wrapped(page, f"{row['file']}: {effect}", 4)
 
 
-def _print_one_line(console: Console, section: _Section) -> None:
+def _print_one_line(page: Page, section: _Section) -> None:
     """Prints events that need no action on one line."""
     # Lawful gaps are already in the sentence about gaps.
     told = [h for h in section.heads if not _is_lawful(h["cause"])]
@@ -477,20 +459,20 @@ def _print_one_line(console: Console, section: _Section) -> None:
         return
     places = list(dict.fromkeys(head["place"] for head in told))
     total = f" ({len(told):,})" if len(told) > 1 else ""
-    _print_title(console, "info", section.name, f"{total}: {listed(places, PLACES_SHOWN)}")
+    _print_title(page, "info", section.name, f"{total}: {listed(places, PLACES_SHOWN)}")
 
 
-def _print_title(console: Console, severity: Severity, name: str, rest: str) -> None:
-    for number, line in enumerate(_wrap(f"{severity} {name}{rest}", console.width)):
-        text = Text(line)
+def _print_title(page: Page, severity: Severity, name: str, rest: str) -> None:
+    for number, line in enumerate(_wrap(f"{severity} {name}{rest}", page.width)):
+        spans: list[Span] = []
         if number == 0:
-            text.stylize(_STYLES[severity], 0, len(severity))
-            text.stylize("bold", len(severity) + 1, len(severity) + 1 + len(name))
-        console.print(text, soft_wrap=True)
+            start = len(severity) + 1
+            spans = [(0, len(severity), _STYLES[severity]), (start, start + len(name), "bold")]
+        page.print(line, *spans)
 
 
 def _print_place(
-    console: Console, event: Mapping[str, Any], head: dict[str, Any], *, with_message: bool
+    page: Page, event: Mapping[str, Any], head: dict[str, Any], *, with_message: bool
 ) -> None:
     """Prints the place on a line that can be copied, then what happened."""
     place = event["file"] or event["topic"] or ""
@@ -501,12 +483,12 @@ def _print_place(
         details.append(offsets(event["first_offset"], event["last_offset"]))
     if event["severity"] == "error" and event["next_good_offset"] is not None:
         details.append(f"next good offset {event['next_good_offset']}")
-    console.print("  " + ", ".join([place, *details]), soft_wrap=True)
+    page.print("  " + ", ".join([place, *details]))
     if with_message:
-        _print_wrapped(console, _sentence({**head, "message": event["message"]}), 4)
+        _print_wrapped(page, _sentence({**head, "message": event["message"]}), 4)
         when = time_span(event["first_timestamp"], event["last_timestamp"])
         if when and (event["offsets_lost"] or event["severity"] == "error"):
-            _print_wrapped(console, f"Records written {when}.", 4)
+            _print_wrapped(page, f"Records written {when}.", 4)
 
 
 def _sentence(finding: dict[str, Any]) -> str:
@@ -514,9 +496,9 @@ def _sentence(finding: dict[str, Any]) -> str:
     return str(finding["message"]).removeprefix(f"{finding['file'] or finding['topic']}: ")
 
 
-def _print_wrapped(console: Console, text: str, indent: int = 0) -> None:
-    for line in _wrap(text, console.width - indent):
-        console.print(" " * indent + line, soft_wrap=True)
+def _print_wrapped(page: Page, text: str, indent: int = 0) -> None:
+    for line in _wrap(text, page.width - indent):
+        page.print(" " * indent + line)
 
 
 def _wrap(text: str, width: int) -> list[str]:
