@@ -1,7 +1,9 @@
-"""`make bench`: the speed table, its JSON, and its chart."""
+"""`make bench`: the speed table of each level of kernels, its JSON, and its chart."""
 
 import argparse
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
@@ -9,11 +11,14 @@ from typing import Any
 
 from benches.cases import CASES, JAVA_CASES, LARGE, Case, Outcome, run, run_beside_java
 from benches.chart import Bar, draw
-from benches.machine import demand_release, machine
-from benches.peers import AIOKAFKA, JAVA, OURS, STORED, VALIDATE
+from benches.machine import demand_release, kernels, machine
+from benches.peers import AIOKAFKA, JAVA, OURS, READ, STORED, VALIDATE
 from benches.peers.maven import missing
 from benches.whole import Measure, measures
 from benches.worker import ROOT, WorkerError
+
+# The kernels that most CPUs run.
+LEVELS = ("avx512", "bmi2")
 
 _VERDICT = {True: "yes", False: "**no**", None: ""}
 
@@ -47,7 +52,10 @@ def _cell(outcome: Outcome | None) -> str:
         return " | | "
     target = outcome.case.target
     wanted = "–" if target is None else f"≥ {target:g}"
-    return f"{wanted} | {outcome.ratio(outcome.case.base):.2f} | {_VERDICT[outcome.is_met]}"
+    verdict = _VERDICT[outcome.is_met]
+    if outcome.met_by == READ:
+        verdict += f", {outcome.ratio(READ):.2f} of a {READ}"
+    return f"{wanted} | {outcome.ratio(outcome.case.base):.2f} | {verdict}"
 
 
 def _rows(outcomes: Iterable[Outcome]) -> dict[str, dict[str, Outcome]]:
@@ -71,6 +79,8 @@ def markdown(outcomes: Sequence[Outcome], whole: Sequence[Measure], on: dict[str
         f"| {title} | {_cell(row.get('small'))} | {_cell(row.get('large'))} |"
         for title, row in _rows(outcomes).items()
     ]
+    if not whole:
+        return "\n".join([*lines, ""])
     lines += ["", "| whole process | wanted | found | met |", "| --- | --- | --- | --- |"]
     lines += [
         f"| {row.title} | {row.target} | {row.found} | {_VERDICT[row.is_met]} |" for row in whole
@@ -118,6 +128,7 @@ def as_json(outcomes: Sequence[Outcome], whole: Sequence[Measure], on: dict[str,
                 "base": outcome.case.base,
                 "target": outcome.case.target,
                 "is_met": outcome.is_met,
+                "met_by": outcome.met_by,
                 "absent": outcome.absent,
                 "peers": {
                     peer: {
@@ -159,6 +170,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("words", nargs="*", help="only cases whose title has one of these words")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--no-whole", action="store_true", help="leave out audit, start-up, memory")
+    parser.add_argument(
+        "--scale", type=float, default=1, help="whole processes on so much less data, as 0.1"
+    )
+    parser.add_argument(
+        "--races", action="store_true", help="only races, with the kernels that run here"
+    )
     parser.add_argument("--java", action="store_true", help="only a leader's decisions beside Java")
     return parser.parse_args()
 
@@ -184,9 +201,23 @@ def keep(outcomes: Sequence[Outcome], whole: Sequence[Measure], on: dict[str, st
     results = ROOT / "benches" / "results"
     results.mkdir(exist_ok=True)
     stamp = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H%M%SZ")
-    kept = results / f"{stamp}-{on['revision']}.json"
+    kept = results / f"{stamp}-{on['revision']}-{on['level']}.json"
     kept.write_text(json.dumps(as_json(outcomes, whole, on), indent=1) + "\n")
     print(f"kept in {kept.relative_to(ROOT)}")
+
+
+def race_other_levels(words: Sequence[str], rounds: int) -> None:
+    """Race with the kernels of other CPUs, each in a process of its own, which prints its table."""
+    for level in LEVELS:
+        if kernels() == level:
+            continue
+        command = [sys.executable, "-m", "benches.table", "--races", f"--rounds={rounds}", *words]
+        environment = {**os.environ, "OTTLA_KERNELS": level}
+        found = [sys.executable, "-c", "from benches.machine import kernels; print(kernels())"]
+        if subprocess.check_output(found, env=environment, cwd=ROOT, text=True).strip() != level:
+            print(f"not measured: this CPU has no {level}", flush=True)
+            continue
+        subprocess.run(command, env=environment, cwd=ROOT, check=True)
 
 
 def main() -> None:
@@ -207,20 +238,23 @@ def main() -> None:
         outcome = run(case, rounds=asked.rounds, every=True)
         say(outcome)
         outcomes.append(outcome)
-    whole = [] if asked.no_whole or asked.words else list(measures())
+    whole = [] if asked.no_whole or asked.races or asked.words else list(measures(asked.scale))
     print()
     print(markdown(outcomes, whole, on))
     beside: list[Outcome] = []
-    if not asked.words:
+    if not asked.words and not asked.races:
         try:
             beside = decisions(asked.rounds)
         except WorkerError as error:
             print(f"not measured beside Java: {error}")
     keep([*outcomes, *beside], whole, on)
+    if asked.races:
+        return
     if not asked.words:
         (ROOT / "docs").mkdir(exist_ok=True)
         (ROOT / "docs" / "speed.svg").write_text(chart(outcomes, on))
         print("drawn in docs/speed.svg")
+    race_other_levels(asked.words, asked.rounds)
 
 
 if __name__ == "__main__":

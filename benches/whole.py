@@ -1,7 +1,7 @@
 """What is measured of whole processes: the audit of a large log, starting up, memory.
 
 The wall clock counts here, since it is what a user waits for, but not for the speed of an audit,
-which is compared with that of one thread. Runs are taken in turn.
+which is compared with as many threads of others. Runs are taken in turn.
 """
 
 import os
@@ -12,15 +12,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from benches.data import MIB, Shape, generate, renumbered
 from benches.partitions import write_beside, write_checkpoints, write_partitions
 from benches.peers import AIOKAFKA, JOBS, OURS, READ
-from benches.race import race, turn
+from benches.race import Times, race, turn
 
 GB = 10**9
 THREADS = 2
@@ -93,14 +95,33 @@ def log_directory(size: int, *, partitions: int = 4) -> Iterator[tuple[Path, int
         yield directory, write_log_directory(directory, size, partitions=partitions)
 
 
-def _wall(
-    command: Sequence[str | Path],
-    statuses: tuple[int, ...] = (0,),
-    env: Mapping[str, str] | None = None,
-) -> float:
+@cache
+def _bytecode() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="ottla-bytecode-")
+
+
+def _environment() -> dict[str, str]:
+    """Return an environment in which bytecode is held, as it is where a package is installed."""
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": _bytecode().name}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environment
+
+
+def compile_before() -> None:
+    """Leave the bytecode of what is measured, before it is."""
+    with log_directory(10_000, partitions=1) as (directory, _):
+        _wall(_audit(directory), (0, 1, 2))
+
+
+def _wall(command: Sequence[str | Path], statuses: tuple[int, ...] = (0,)) -> float:
     begin = time.perf_counter()
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=env
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=_environment(),
     )
     took = time.perf_counter() - begin
     if done.returncode not in statuses:
@@ -142,55 +163,71 @@ def _bare_read(directory: Path) -> float:
     return time.thread_time() - begin
 
 
-def audit_speed(size: int = 2 * GB, rounds: int = 5) -> Measure:
-    """Compare the CPU time of an audit, a byte, with checking in memory and with bare reading.
+def _in_threads(job: Callable[[], float]) -> float:
+    """Do a job in as many threads as the audit has; return the CPU seconds of one of them."""
+    with ThreadPoolExecutor(THREADS) as threads:
+        return statistics.fmean(threads.map(lambda _: job(), range(THREADS)))
 
-    The audit is the whole process, its start and all its threads, on a log in the page cache; each
-    of the others is one thread that has started.
+
+def slopes(few: Times, many: Times, bytes_between: int) -> Times:
+    """Return the seconds a byte more takes, round by round: what a start costs is in neither."""
+    pairs = zip(few.seconds, many.seconds, strict=True)
+    return Times(tuple(max(more - less, 1e-9) / bytes_between for less, more in pairs))
+
+
+def audit_speed(sizes: tuple[int, int] = (2 * GB, 8 * GB), rounds: int = 5) -> list[Measure]:
+    """Compare the CPU time of a byte more in an audit with checking in memory and bare reading.
+
+    Logs are in the page cache, and all that are compared have as many threads. What an audit costs
+    beside the bytes, its start, is a row of its own.
     """
     data = generate(_SHAPE, 16 * MIB)
     jobs = {peer: turn(JOBS["check"][peer](data)) for peer in (OURS, AIOKAFKA)}
-    with log_directory(size) as (directory, written):
+    with log_directory(sizes[0]) as (small, few), log_directory(sizes[1]) as (large, many):
         times = race(
             {
-                AUDIT: lambda: _cpu(_audit(directory), (0, 1, 2)) / written,
-                READ: lambda: _bare_read(directory) / written,
-                OURS: lambda: jobs[OURS]() / data.raw_size,
-                AIOKAFKA: lambda: jobs[AIOKAFKA]() / data.raw_size,
+                "small": lambda: _cpu(_audit(small), (0, 1, 2)),
+                "large": lambda: _cpu(_audit(large), (0, 1, 2)),
+                READ: lambda: _in_threads(lambda: _bare_read(small)) / few,
+                OURS: lambda: _in_threads(jobs[OURS]) / data.raw_size,
+                AIOKAFKA: lambda: _in_threads(jobs[AIOKAFKA]) / data.raw_size,
             },
             rounds,
         )
-    audit = times[AUDIT]
+    audit = slopes(times["small"], times["large"], many - few)
     ratio, share = audit.faster_than(times[AIOKAFKA]), audit.faster_than(times[OURS])
-    return Measure(
-        f"ottla audit --level full, {written / GB:.1f} GB in the page cache, {THREADS} threads",
-        "≥ 25 % of check_batches, ≥ 5× aiokafka, bytes a CPU second",
-        f"{share:.0%}, {ratio:.1f}×; {audit.faster_than(times[READ]):.0%} of a bare read",
-        share >= 0.25 and ratio >= 5,
-        {
-            "bytes_per_cpu_s": 1 / audit.median,
-            "times_aiokafka": ratio,
-            "share_of_check_batches": share,
-        },
-    )
+    start = max(times["small"].median - audit.median * few, 0)
+    between = f"between {few / GB:.2g} and {many / GB:.2g} GB in the page cache"
+    return [
+        Measure(
+            f"ottla audit --level full, a byte more {between}, {THREADS} threads each",
+            "≥ 25 % of check_batches, ≥ 5× aiokafka, CPU time",
+            f"{share:.0%}, {ratio:.1f}×; {audit.faster_than(times[READ]):.0%} of a bare read",
+            share >= 0.25 and ratio >= 5,
+            {
+                "bytes_per_cpu_s": 1 / audit.median,
+                "times_aiokafka": ratio,
+                "share_of_check_batches": share,
+            },
+        ),
+        Measure(
+            "what that audit costs beside the bytes, its start",
+            "–",
+            f"{start:.2f} s of CPU time",
+            None,
+            {"cpu_s": start},
+        ),
+    ]
 
 
 def start_up(rounds: int = 15) -> list[Measure]:
-    """Time importing the package beside NumPy, and the audit of a small log.
-
-    Modules are compiled before, as installing does, wherever this environment forbids it.
-    """
-    with (
-        log_directory(10_000, partitions=1) as (directory, written),
-        tempfile.TemporaryDirectory() as cache,
-    ):
-        env = {**os.environ, "PYTHONPYCACHEPREFIX": cache}
-        env.pop("PYTHONDONTWRITEBYTECODE", None)
+    """Time importing the package beside NumPy, and the audit of a small log."""
+    with log_directory(10_000, partitions=1) as (directory, written):
         walls = _walls(
             {
-                "numpy": lambda: _wall([sys.executable, "-c", "import numpy"], env=env),
-                "ottla": lambda: _wall([sys.executable, "-c", "import numpy, ottla"], env=env),
-                "audit": lambda: _wall([OTTLA, "audit", directory], (0, 1, 2), env),
+                "numpy": lambda: _wall([sys.executable, "-c", "import numpy"]),
+                "ottla": lambda: _wall([sys.executable, "-c", "import numpy, ottla"]),
+                "audit": lambda: _wall([OTTLA, "audit", directory], (0, 1, 2)),
             },
             rounds,
         )
@@ -226,7 +263,9 @@ print(os.waitstatus_to_exitcode(status), usage.ru_maxrss)
 def peak_memory(command: Sequence[str | Path]) -> tuple[int, int]:
     """Run a command; give its exit status and the most resident memory it had, in bytes."""
     small = [sys.executable, "-I", "-S", "-c", _PEAK_OF, *map(str, command)]
-    printed = subprocess.run(small, capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        small, capture_output=True, text=True, check=True, env=_environment()
+    ).stdout
     status, peak = map(int, printed.split())
     # Linux counts in KiB, macOS in bytes.
     return status, peak * (1 if sys.platform == "darwin" else 1024)
@@ -301,10 +340,19 @@ def replicas_speed(size: int = 600_000_000, rounds: int = 3) -> Measure:
     )
 
 
-def measures() -> Iterator[Measure]:
-    """Return every row that is measured on whole processes."""
-    yield audit_speed()
-    yield from start_up()
-    yield audit_memory()
-    yield from many_partitions()
-    yield replicas_speed()
+def measures(scale: float = 1) -> Iterator[Measure]:
+    """Return every row that is measured on whole processes, on so much less data.
+
+    The targets are those of a scale of 1: at another they decide nothing.
+    """
+    compile_before()
+    few, many, resident, copied = (int(scale * size * GB) for size in (2, 8, 4, 0.6))
+    rows = [
+        *audit_speed((few, many)),
+        *start_up(),
+        audit_memory(resident),
+        *many_partitions(int(scale * 100_000)),
+        replicas_speed(copied),
+    ]
+    for row in rows:
+        yield row if scale == 1 else replace(row, is_met=None)

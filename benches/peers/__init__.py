@@ -5,7 +5,8 @@ records it saw, so that a test can hold all peers to the same count. A peer whos
 installed raises `ImportError` when it is prepared. Packages are imported where they are used: a
 worker in another environment has ours and NumPy alone.
 
-Jobs: `check` CRC, decoding and offsets of a log; `call` one small batch a call; `numbers` a log as
+Jobs: `check` CRC, decoding and offsets of a log; `check-view` and `check-bytearray` the same of
+other objects than `bytes`; `call` one small batch a call; `numbers` a log as
 NumPy columns; `views` a log as an Arrow table with keys and values; `rows` a file as Arrow record
 batches with keys and values copied; `split` captured record sets judged, and their records as Arrow
 record batches; `build` columns to batches, a call a batch; `inflate` the bodies of compressed
@@ -69,6 +70,22 @@ def ours_check(data: Data) -> Candidate:
     from ottla import check_batches
 
     log = data.log
+    return lambda: check_batches(log)
+
+
+def ours_check_view(data: Data) -> Candidate:
+    """Check every rule of every batch behind a view of a part of other bytes."""
+    from ottla import check_batches
+
+    view = memoryview(bytes(7) + data.log)[7:]
+    return lambda: check_batches(view)
+
+
+def ours_check_bytearray(data: Data) -> Candidate:
+    """Check every rule of every batch in memory that may change."""
+    from ottla import check_batches
+
+    log = bytearray(data.log)
     return lambda: check_batches(log)
 
 
@@ -632,6 +649,8 @@ JOBS: dict[str, dict[str, Prepare]] = {
         KAFKA_PYTHON_ALONE: kafka_python_alone_check,
         KIO: kio_check,
     },
+    "check-view": {CHECK: ours_check, OURS: ours_check_view},
+    "check-bytearray": {CHECK: ours_check, OURS: ours_check_bytearray},
     "check-crc": {AIOKAFKA: aiokafka_check, OURS: ours_check_crc},
     "call": {AIOKAFKA: aiokafka_call, OURS: ours_call},
     "numbers": {AIOKAFKA: aiokafka_numbers, OURS: ours_numbers},

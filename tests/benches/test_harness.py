@@ -26,8 +26,8 @@ from benches.data import (
 from benches.peers import AIOKAFKA, CALLS, JAVA, JOBS, OURS, READ, STORED, VALIDATE
 from benches.peers.maven import java_worker, missing
 from benches.race import Times, race
-from benches.table import beside_java
-from benches.whole import peak_memory, write_log_directory
+from benches.table import beside_java, markdown
+from benches.whole import peak_memory, slopes, write_log_directory
 from benches.worker import WorkerError
 
 
@@ -115,11 +115,28 @@ def test_a_slow_moment_of_the_machine_leaves_the_ratio_alone() -> None:
     assert ours.faster_than(theirs) == pytest.approx(4.0)
 
 
-@pytest.mark.parametrize(("read", "is_met"), [(0.91, True), (0.89, False)])
-def test_a_target_is_met_by_the_share_of_a_bare_read(read: float, *, is_met: bool) -> None:
+@pytest.mark.parametrize(
+    ("base", "read", "met_by", "cell"),
+    [
+        (26.0, 0.91, AIOKAFKA, "≥ 25 | 26.00 | yes |"),
+        (20.0, 0.91, READ, "≥ 25 | 20.00 | yes, 0.91 of a bare read |"),
+        (20.0, 0.89, None, "≥ 25 | 20.00 | **no** |"),
+    ],
+)
+def test_a_target_is_met_by_a_yardstick_that_the_table_names(
+    base: float, read: float, met_by: str | None, cell: str
+) -> None:
     case = Case("check", Shape(), SMALL, 25, read_target=0.9)
-    times = {OURS: Times((1.0,)), AIOKAFKA: Times((20.0,)), READ: Times((read,))}
-    assert Outcome(case, times, {}).is_met is is_met
+    times = {OURS: Times((1.0,)), AIOKAFKA: Times((base,)), READ: Times((read,))}
+    outcome = Outcome(case, times, {})
+    assert (outcome.met_by, outcome.is_met) == (met_by, met_by is not None)
+    on = dict.fromkeys(("cpu", "level", "python", "aiokafka"), "x")
+    assert cell in markdown([outcome], [], on)
+
+
+def test_the_slope_of_an_audit_leaves_out_what_a_start_costs() -> None:
+    few, many = Times((3.0, 5.0)), Times((9.0, 11.0))
+    assert slopes(few, many, 6).seconds == (1.0, 1.0)
 
 
 def test_no_two_cases_are_the_same_race() -> None:
