@@ -137,8 +137,9 @@ deny: ## licences, sources, duplicates and advisories of crates: needs cargo-den
 	@if cargo deny fetch db 2>target/deny.log; then cargo deny --locked check advisories; \
 		else echo "Advisories were not looked at, their database cannot be fetched:"; tail -n 3 target/deny.log; fi
 
-bench: $(VENV)/.release $(VENV)/.dev ## the speed table, benches/results/ and docs/speed.svg
-	$(BIN)/python -m benches.table
+SCALE ?= 1
+bench: $(VENV)/.release $(VENV)/.dev ## the speed tables, benches/results/ and docs/speed.svg: SCALE=0.1 on a small machine
+	$(BIN)/python -m benches.table --scale $(SCALE)
 
 bench-growth: $(VENV)/.release $(VENV)/.dev ## what one more of anything costs an audit, in instructions: needs valgrind
 	$(BIN)/python -m benches.growth
