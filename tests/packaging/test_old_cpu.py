@@ -56,3 +56,22 @@ def test_columns_on_a_cpu_on_which_numpy_ends_the_process_are_an_error(root: Pat
     assert done.returncode == 1
     assert "ImportError: columns need NumPy" in done.stderr
     assert "it has no SSE4.2. Read records instead" in done.stderr
+
+
+def test_rows_of_one_timestamp_need_no_numpy(root: Path) -> None:
+    program = (
+        "from ottla.records import BatchBuilder; builder = BatchBuilder(1000);"
+        "print(builder.append_many(5, None, [b'a', b'b']))"
+    )
+    assert run_on(OLD, "-c", program, root=root).stdout == "2\n"
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["BatchBuilder(1000).append_many([5], None, [b'a'])", "partitions_of([b'a'], 3)"],
+)
+def test_what_takes_or_gives_arrays_is_an_error_there(call: str, root: Path) -> None:
+    program = f"from ottla.records import BatchBuilder, partitions_of; {call}"
+    done = run_on(OLD, "-c", program, root=root)
+    assert done.returncode == 1
+    assert "ImportError: columns need NumPy" in done.stderr

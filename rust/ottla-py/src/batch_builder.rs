@@ -6,6 +6,7 @@ use crate::build::{
 use crate::bytes::DETACH_BYTES;
 use crate::calls::{attached, detached};
 use crate::check::with_checker;
+use crate::kernels::require_numpy;
 use crate::numpy_columns::contiguous;
 use crate::row_column::{RowColumn, part_of};
 use numpy::PyReadonlyArray1;
@@ -14,7 +15,7 @@ use ottla_format::builder::{self, BatchFields, BuildError, NewRecord, RowColumns
 use ottla_format::check::Level;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyInt, PyList};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The records of one batch of magic 2, as a producer collects and sends them: their bytes go in once,
@@ -350,6 +351,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Timestamps<'py> {
     type Error = PyErr;
 
     fn extract(timestamps: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        // Whether an object is an array is known to NumPy alone, which one number does not need.
+        if timestamps.is_instance_of::<PyInt>() {
+            return timestamp_of(&timestamps).map(Self::One);
+        }
+        require_numpy(timestamps.py())?;
         if let Ok(timestamps) = timestamps.extract() {
             return Ok(Self::Each(timestamps));
         }

@@ -2,6 +2,7 @@
 
 use crate::build::refused;
 use crate::calls::detached;
+use crate::kernels::require_numpy;
 use crate::numpy_columns::contiguous;
 use crate::row_column::{RowColumn, part_of};
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -34,6 +35,7 @@ pub(crate) fn partitions_of<'py>(
     count: u32,
 ) -> PyResult<Bound<'py, PyArray1<i32>>> {
     check_count(count)?;
+    require_numpy(py)?;
     // A count within the bound fits.
     let number = |key: Option<&[u8]>| {
         key.and_then(|key| partition_of(key, count)).map_or(-1, |partition| partition as i32)
