@@ -12,7 +12,6 @@ import math
 import os
 import textwrap
 from collections import Counter
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -53,28 +52,28 @@ _VERDICT_STYLES = {
 }
 
 
-@dataclass(slots=True)
 class _Topic:
     """A line of the overview."""
 
-    name: str
-    partitions: int = 0
-    batches: int = 0
-    records: int = 0
-    size: int = 0
-    worst: Severity | None = None
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.partitions = 0
+        self.batches = 0
+        self.records = 0
+        self.size = 0
+        self.worst: Severity | None = None
 
 
-@dataclass(slots=True)
 class _Section:
     """Events of one kind, with the finding of each that is its cause, and all of its findings."""
 
-    severity: Severity
-    name: str
-    meaning: str
-    events: list[Mapping[str, Any]] = field(default_factory=list)
-    heads: list[dict[str, Any]] = field(default_factory=list)
-    others: list[list[dict[str, Any]]] = field(default_factory=list)
+    def __init__(self, severity: Severity, name: str, meaning: str) -> None:
+        self.severity: Severity = severity
+        self.name = name
+        self.meaning = meaning
+        self.events: list[Mapping[str, Any]] = []
+        self.heads: list[dict[str, Any]] = []
+        self.others: list[list[dict[str, Any]]] = []
 
 
 def print_report(result: AuditResult, *, is_complete: bool = False) -> None:

@@ -7,7 +7,6 @@ topic `broker`, or a broker's log directory.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ottla import _engine
@@ -84,23 +83,23 @@ def take_inventory(
     )
 
 
-@dataclass(slots=True)
 class _Listing:
     """An inventory being built."""
 
-    files: Files
-    threads: int
-    log_directories: list[LogDirectory] = field(default_factory=list)
-    partitions: list[Partition] = field(default_factory=list)
-    unreadable: dict[bytes, Unreadable] = field(default_factory=dict)
-    bases: list[bytes] = field(default_factory=list)
-    too_deep: list[bytes] = field(default_factory=list)
-    # Identities of all directories listed, so that links cannot lead in circles and a directory
-    # that is given twice is audited once.
-    seen: set[Hashable] = field(default_factory=set)
-    # Most partitions have files of the same names.
-    names: dict[tuple[bytes, ...], tuple[bytes, ...]] = field(default_factory=dict)
-    clean_stops: dict[bytes, bool] = field(default_factory=dict)
+    def __init__(self, files: Files, threads: int) -> None:
+        self.files = files
+        self.threads = threads
+        self.log_directories: list[LogDirectory] = []
+        self.partitions: list[Partition] = []
+        self.unreadable: dict[bytes, Unreadable] = {}
+        self.bases: list[bytes] = []
+        self.too_deep: list[bytes] = []
+        # Identities of all directories listed, so that links cannot lead in circles and a directory
+        # that is given twice is audited once.
+        self.seen: set[Hashable] = set()
+        # Most partitions have files of the same names.
+        self.names: dict[tuple[bytes, ...], tuple[bytes, ...]] = {}
+        self.clean_stops: dict[bytes, bool] = {}
 
     def add_directory(self, path: bytes) -> bool:
         """Lists a source. Returns false for a regular file, which is listed later."""

@@ -8,7 +8,6 @@ column `event` of `findings` its number.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ottla.audit.catalogue.explain import causes, explain
@@ -93,8 +92,7 @@ class Event(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Loss:
+class _Loss(NamedTuple):
     """What consumers of a partition cannot read any more."""
 
     offsets: tuple[tuple[int, int], ...] = ()
@@ -103,7 +101,7 @@ class _Loss:
     """Whether each offset of the partition has a record."""
 
     @property
-    def count(self) -> int:
+    def offset_count(self) -> int:
         return sum(last - first + 1 for first, last in self.offsets)
 
 
@@ -252,8 +250,8 @@ def _event(
         first_timestamp=first_timestamp,
         last_timestamp=last_timestamp,
         next_good_offset=_first_of(f.next_good_offset for f in members),
-        offsets_lost=loss.count,
-        records_lost=loss.count if loss.is_dense else None,
+        offsets_lost=loss.offset_count,
+        records_lost=loss.offset_count if loss.is_dense else None,
         blocks=blocks,
         blocked_offset=blocked_offset,
         cause=cause,

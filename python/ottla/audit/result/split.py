@@ -7,10 +7,9 @@ the rest of the batch can be read, only that record.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.audit.catalogue.explain import explain
 from ottla.errors import RecordBatchError
@@ -66,8 +65,7 @@ def split_file(
     return _valid(place, prefix, ranges), _pieces(_quarantine(place, prefix, ranges))
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
+class _Range(NamedTuple):
     """Bytes in quarantine: all of the range, or some records of the batch it is."""
 
     start: int

@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from bisect import bisect_right
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ottla.audit.catalogue.explain import causes, explain
 from ottla.logs.names import classify, is_segment
@@ -35,8 +34,7 @@ REPEATS_SEQUENCES = "repeats-sequences"
 COMMIT_BEYOND_END = "commit-beyond-end"
 
 
-@dataclass(frozen=True, slots=True)
-class LogEnd:
+class LogEnd(NamedTuple):
     """The end of a partition's log."""
 
     offset: int
@@ -49,8 +47,7 @@ class LogEnd:
     """Whether the broker had stopped cleanly."""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """Findings of one partition that have one cause, by index."""
 
     head: int
@@ -84,14 +81,14 @@ def group_findings(findings: Sequence[PlacedFinding], ends: Mapping[bytes, LogEn
     return groups
 
 
-@dataclass(slots=True)
 class _Causes:
     """Causes with one effect, by segment or producer, in the order of offsets."""
 
-    found: dict[Place, list[tuple[int, int]]] = field(default_factory=dict)
-    """First offset and index of each."""
-    without_offsets: dict[Place, int] = field(default_factory=dict)
-    """The first cause of each place whose offsets are not known."""
+    def __init__(self) -> None:
+        self.found: dict[Place, list[tuple[int, int]]] = {}
+        """First offset and index of each."""
+        self.without_offsets: dict[Place, int] = {}
+        """The first cause of each place whose offsets are not known."""
 
     def add(self, place: Place, first: int | None, index: int) -> None:
         if first is None:

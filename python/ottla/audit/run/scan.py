@@ -5,8 +5,7 @@ A request is data, executed by a thread of this process or by a task of a cluste
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla import _engine
 from ottla.storage import again
@@ -27,8 +26,7 @@ SegmentScan = _engine.SegmentScan
 """The result of scanning a segment."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScanRequest:
+class ScanRequest(NamedTuple):
     """A file, and everything a scan needs to know besides its bytes."""
 
     place: Place
@@ -51,8 +49,7 @@ class ScanRequest:
     def read_by(self, files: Files) -> ScanRequest:
         """Returns the same request with these files, and so with their settings of stores."""
         offset_index, time_index = self.offset_index, self.time_index
-        return replace(
-            self,
+        return self._replace(
             place=again(self.place, files),
             offset_index=None if offset_index is None else again(offset_index, files),
             time_index=None if time_index is None else again(time_index, files),

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
@@ -53,32 +52,41 @@ def default_threads() -> int:
     return os.cpu_count() or 1
 
 
-@dataclass(slots=True)
 class _LogState:
-    """A log in progress: the scans of its files, by index, until all are complete."""
+    """A log in progress: the scans of its files, by index, until all are complete.
 
-    pending: int
-    beside: Mapping[tuple[FileKind, int], FileEntry]
-    """See `Log.beside`."""
-    scans: dict[int, _engine.SegmentScan] = field(default_factory=dict)
+    Args:
+        pending: how many files are not complete.
+        beside: see `Log.beside`.
+    """
+
+    def __init__(self, pending: int, beside: Mapping[tuple[FileKind, int], FileEntry]) -> None:
+        self.pending = pending
+        self.beside = beside
+        self.scans: dict[int, _engine.SegmentScan] = {}
 
 
-@dataclass(slots=True)
 class _FileState:
-    """A file in progress: its ranges, joined from the left by one thread at a time."""
+    """A file in progress: its ranges, joined from the left by one thread at a time.
 
-    task: ScanTask
-    count: int
-    changed: threading.Condition = field(default_factory=threading.Condition)
-    segment: _engine.Segment | None = None
-    chunks: dict[int, _engine.Chunk | None] = field(default_factory=dict)
-    """Chunks that wait for the ones before them; `None` is a range that could not be read."""
-    left: _engine.Chunk | None = None
-    """All ranges up to `joined`, as one chunk."""
-    joined: int = 0
-    is_joining: bool = False
-    reason: str | None = None
-    """Why the file cannot be read."""
+    Args:
+        task: the file.
+        count: how many ranges it has.
+    """
+
+    def __init__(self, task: ScanTask, count: int) -> None:
+        self.task = task
+        self.count = count
+        self.changed = threading.Condition()
+        self.segment: _engine.Segment | None = None
+        self.chunks: dict[int, _engine.Chunk | None] = {}
+        """Chunks that wait for the ones before them; `None` is a range that could not be read."""
+        self.left: _engine.Chunk | None = None
+        """All ranges up to `joined`, as one chunk."""
+        self.joined = 0
+        self.is_joining = False
+        self.reason: str | None = None
+        """Why the file cannot be read."""
 
     def next_chunk(self) -> tuple[bool, _engine.Chunk | None]:
         """Returns whether the range after the joined ones has arrived, and its chunk."""
