@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ottla import _engine
+from ottla.arguments import of_kinds
 from ottla.errors import DamageWarning, NotAPartitionError
 from ottla.logs.checkpoints import Checkpoints
 from ottla.logs.listing import take_inventory
@@ -85,6 +86,7 @@ PartitionRecords = _engine.PartitionRecords
 """What `read_partition` returns."""
 
 
+@of_kinds
 def read_partition(
     directory: Source,
     *,

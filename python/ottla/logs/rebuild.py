@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from ottla import _engine
+from ottla.arguments import of_kinds
 from ottla.logs.listing import take_inventory
 from ottla.logs.names import LEADER_EPOCHS, file_name, topic_patterns
 from ottla.logs.near import near_names, near_paths
@@ -45,6 +46,7 @@ class RebuiltPartition:
     log there and deletes the later segments."""
 
 
+@of_kinds
 def rebuild_side_files(
     source: Source | Sequence[Source],
     directory: str | os.PathLike[str],

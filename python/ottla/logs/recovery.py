@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from ottla import _engine
+from ottla.arguments import of_kinds
 from ottla.logs.checkpoints import read_offsets
 from ottla.logs.lazy import LazySequence
 from ottla.logs.names import LOG_START_OFFSETS, RECOVERY_POINTS, display, parse_partition_name
@@ -132,6 +133,7 @@ class RecoveryPrediction:
         return tuple(file for file in self.bytes_before if file not in self.segments)
 
 
+@of_kinds
 def predict_recovery(
     partition_directory: Source,
     *,

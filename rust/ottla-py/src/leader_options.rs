@@ -5,7 +5,7 @@ use crate::request_options::{Integer, profile_of, release_of};
 use crate::topic_settings::settings_of;
 use ottla_leader::{LeaderSettings, LogOffsets, Replay, UnknownProducer};
 use ottla_log::sidefiles::transaction_index::AbortedTransaction as Aborted;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -31,10 +31,13 @@ impl<'py> Keywords<'py> {
         value.extract().map_err(|error| {
             let error: PyErr = Into::<PyErr>::into(error);
             let py = value.py();
-            if !error.is_instance_of::<PyTypeError>(py) {
+            let is_named = !error.is_instance_of::<PyTypeError>(py)
+                && !error.is_instance_of::<PyOverflowError>(py);
+            if is_named {
                 return error;
             }
-            PyTypeError::new_err(format!("argument '{name}': {}", error.value(py)))
+            let message = format!("argument '{name}': {}", error.value(py));
+            PyErr::from_type(error.get_type(py), (message,))
         })
     }
 

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from ottla.arguments import of_kinds
 from ottla.audit.plan.copies import find_copies
 from ottla.logs.listing import take_inventory
 from ottla.logs.names import CONSUMER_OFFSETS, display, topic_patterns
@@ -130,6 +131,7 @@ class Plan:
         return replace(self, tasks=tuple(task.split(split_bytes) for task in self.tasks))
 
 
+@of_kinds
 def plan_audit(
     source: Source | Sequence[Source] = (),
     *,
