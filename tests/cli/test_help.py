@@ -97,3 +97,10 @@ def test_a_shell_that_is_not_known_is_wrong_usage(run: Run) -> None:
     ran = run("completion")
     assert ran.status == 64
     assert "\\x09" not in ran.err
+
+
+@pytest.mark.parametrize("verb", sorted(cli.VERBS))
+def test_what_a_status_means_fits_a_narrow_screen(run: Run, verb: str) -> None:
+    _, found, statuses = run("help", verb).out.partition("Exit status:\n")
+    lines = statuses.partition("\n\n")[0].splitlines() if found else []
+    assert [line for line in lines if len(line) > 60] == []

@@ -85,7 +85,7 @@ def inspect(
     \b
     Exit status:
       0   printed
-      3   the file could not be read to its end, or the offset is beyond it
+      3   not read to its end, or the offset is beyond it
       64  invalid command line
     """  # noqa: D301 - click's mark of lines to keep
     is_json = is_json or form == "jsonl"

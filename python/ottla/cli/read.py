@@ -166,7 +166,7 @@ def read(
     Exit status:
       0    nothing worse than info
       1    damage at which a consumer would stop
-      2    records are lost, or were deleted while the log was read
+      2    records are lost, or were deleted meanwhile
       3    a log could not be read, or an output not written
       64   invalid command line
       130  Ctrl-C

@@ -141,8 +141,9 @@ def serve(
     \b
     Exit status:
       0    stopped by Ctrl-C or SIGTERM
-      3    a port is taken, a file or directory cannot be used, or the broker has failed
-      64   invalid command line, or a setting that is not allowed
+      3    a port, file or directory cannot be used, or the
+           broker has failed
+      64   invalid command line, or a setting not allowed
       130, 143  ended at once
     """  # noqa: D301 - click's mark of lines to keep
     from ottla.cli.serve_control import add_control
