@@ -515,6 +515,7 @@ def merge_partition(
     remote_storage: bool | None = None,
     max_message_bytes: int | None = None,
     is_preallocated: bool | None = None,
+    is_growing: bool = False,
     is_head: bool = False,
     is_consumer_offsets: bool = False,
     orphans: Sequence[int] = ...,

@@ -148,6 +148,7 @@ fn read_whole(place: &Place) -> io::Result<Vec<u8>> {
 ///     first_dirty_offset: of ``cleaner-offset-checkpoint``, if it has an entry.
 ///     leader_epochs: epochs and start offsets of ``leader-epoch-checkpoint``.
 ///     cleanup_policy, remote_storage, max_message_bytes, is_preallocated: of the topic's configuration, if known.
+///     is_growing: whether the file of the last scan, the active segment, has grown since it was listed.
 ///     is_head: whether the first of the scans is of the partition's first segment.
 ///     is_consumer_offsets: whether the partition belongs to ``__consumer_offsets``.
 ///     orphans: base offsets of index files without their ``.log``.
@@ -159,8 +160,8 @@ fn read_whole(place: &Place) -> io::Result<Vec<u8>> {
 #[pyo3(signature = (
     scans, *, topic=None, log_start_offset=None, recovery_point=None, high_watermark=None,
     first_dirty_offset=None, leader_epochs=vec![], cleanup_policy=None, remote_storage=None,
-    max_message_bytes=None, is_preallocated=None, is_head=false, is_consumer_offsets=false,
-    orphans=vec![], snapshots=vec![], transaction_indexes=vec![]
+    max_message_bytes=None, is_preallocated=None, is_growing=false, is_head=false,
+    is_consumer_offsets=false, orphans=vec![], snapshots=vec![], transaction_indexes=vec![]
 ))]
 #[expect(clippy::too_many_arguments, reason = "by name")]
 #[expect(clippy::needless_pass_by_value, reason = "a list of Python arrives as a vector")]
@@ -177,6 +178,7 @@ pub(crate) fn merge_partition(
     remote_storage: Option<bool>,
     max_message_bytes: Option<u64>,
     is_preallocated: Option<bool>,
+    is_growing: bool,
     is_head: bool,
     is_consumer_offsets: bool,
     orphans: Vec<i64>,
@@ -192,6 +194,7 @@ pub(crate) fn merge_partition(
         high_watermark,
         max_message_bytes,
         is_preallocated,
+        is_growing,
         first_dirty_offset,
         leader_epochs,
         cleanup_policy,

@@ -45,6 +45,8 @@ class MergeRequest:
     remote_storage: bool | None = None
     max_message_bytes: int | None = None
     is_preallocated: bool | None = None
+    is_growing: bool = False
+    """Whether the active segment has grown since it was listed."""
     is_head: bool = False
     """Whether the first file is the first of its partition."""
     snapshots: tuple[tuple[int, Place], ...] = ()
@@ -75,6 +77,7 @@ class MergeRequest:
             remote_storage=self.remote_storage,
             max_message_bytes=self.max_message_bytes,
             is_preallocated=self.is_preallocated,
+            is_growing=self.is_growing,
             is_head=self.is_head,
             is_consumer_offsets=self.is_consumer_offsets,
             orphans=self.orphans,
@@ -120,6 +123,7 @@ def merge_request(
         high_watermark=checkpoints.offset(partition, HIGH_WATERMARKS) if has_end else None,
         first_dirty_offset=checkpoints.offset(partition, CLEANER_OFFSETS),
         leader_epochs=tuple(leader_epochs) if is_live else (),
+        is_growing=has_end and _has_grown(log.files[run[-1]], files),
         is_head=is_live and partition.live_base_offsets[:1] == (first.base_offset,),
         **settings_of(surroundings.topic_config(partition.topic)),
     )
@@ -144,6 +148,14 @@ def settings_of(config: Mapping[str, str]) -> TopicSettings:
         "max_message_bytes": _count(config.get("max.message.bytes")),
         "is_preallocated": _bool(config.get("preallocate")),
     }
+
+
+def _has_grown(file: FileEntry, files: Files) -> bool:
+    """Returns whether a local file is longer than when it was listed."""
+    try:
+        return files.place(file.path, file.size).size > file.size
+    except OSError:
+        return False
 
 
 def _snapshots(

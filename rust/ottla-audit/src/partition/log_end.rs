@@ -92,7 +92,8 @@ impl TailVerdict {
         snapshots: &[i64],
     ) -> Self {
         let is_preallocated = tail.written_bytes == 0 && context.is_preallocated == Some(true);
-        let is_all = scan.valid_bytes == 0 && !(scan.context.is_active && is_preallocated);
+        let is_explained = is_preallocated || context.is_growing;
+        let is_all = scan.valid_bytes == 0 && !(scan.context.is_active && is_explained);
         if !scan.context.is_active {
             return Self { witnesses: Vec::new(), exceeded: None, is_all };
         }

@@ -37,6 +37,8 @@ pub struct PartitionContext {
     pub cleanup_policy: Option<String>,
     /// `remote.storage.enable` of the topic, where it is known.
     pub remote_storage: Option<bool>,
+    /// Whether the last segment has grown since it was listed: a broker writes to it.
+    pub is_growing: bool,
     /// Whether the first segment is the first of the partition.
     pub is_head: bool,
     /// Whether it is a partition of `__consumer_offsets`.
