@@ -31,7 +31,7 @@ CRATES = (
 # Lines of today, which may become fewer.
 LONG_FILES = {
     # The face of one extension module, all but the data plane of a broker.
-    "python/ottla/_engine.pyi": 1231,
+    "python/ottla/_engine.pyi": 1203,
 }
 LONG_FUNCTIONS: dict[str, int] = {}
 

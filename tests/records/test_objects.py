@@ -63,6 +63,7 @@ MADE: list[Callable[[], Any]] = [
     *(record, marker, batch, behind_another, accepted, refused, consumer_record, aborted),
     *(record_error, lambda: ottla.read_columns(DATA), lambda: ottla.read_columns(b"")),
     lambda: ottla.NewRecord(b"k", b"v"),
+    lambda: ottla.RememberedBatch(5, 6, 10, 11, 1_500_000_000_000),
 ]
 
 

@@ -31,6 +31,23 @@ pub(crate) struct RememberedBatch {
 
 #[pymethods]
 impl RememberedBatch {
+    #[new]
+    fn new(
+        base_sequence: i32,
+        last_sequence: i32,
+        base_offset: i64,
+        last_offset: i64,
+        max_timestamp_ms: i64,
+    ) -> Self {
+        Self { base_sequence, last_sequence, base_offset, last_offset, max_timestamp_ms }
+    }
+
+    fn __getnewargs__(&self) -> (i32, i32, i64, i64, i64) {
+        let Self { base_sequence, last_sequence, base_offset, last_offset, max_timestamp_ms } =
+            *self;
+        (base_sequence, last_sequence, base_offset, last_offset, max_timestamp_ms)
+    }
+
     fn __repr__(&self) -> String {
         format!(
             "RememberedBatch(base_sequence={}, last_sequence={}, base_offset={}, last_offset={}, \
