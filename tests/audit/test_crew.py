@@ -18,19 +18,21 @@ def test_after_ctrl_c_no_thread_still_works() -> None:
         entered.set()
         told.wait()
         # As a thread that is in the middle of a window.
-        time.sleep(0.2)
+        time.sleep(0.1)
         ended.set()
 
     def interrupt() -> None:
         entered.wait()
-        # By now the caller most likely waits for it.
-        time.sleep(0.1)
-        os.kill(os.getpid(), signal.SIGINT)
+        # By now the caller most likely waits for it; else it is told again.
+        while not told.wait(0.5):
+            os.kill(os.getpid(), signal.SIGINT)
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     other = threading.Thread(target=interrupt)
     other.start()
     with pytest.raises(KeyboardInterrupt):
         work_together(1, work, told.set)
+    signal.signal(signal.SIGINT, before)
     assert ended.is_set()
     other.join()
 
