@@ -1,8 +1,10 @@
 """The documentation site: pages are there, links lead somewhere, and a phone can show it."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -131,11 +133,14 @@ def measured_by_a_browser(site: Path, pages: list[str], profile: Path) -> list[d
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         place = f"http://127.0.0.1:{server.server_port}/measure.htm"
-        shown = subprocess.Popen([*command, place], stderr=subprocess.DEVNULL)
+        # Debian's command is a script: the browser behind it is ended with the group of both.
+        shown = subprocess.Popen(
+            [*command, place], stderr=subprocess.DEVNULL, start_new_session=True
+        )
         try:
             found: list[dict[str, Any]] = json.loads(said.get(timeout=PATIENCE))
         finally:
-            shown.terminate()
+            os.killpg(shown.pid, signal.SIGKILL)
             shown.wait()
             server.shutdown()
             thread.join()
