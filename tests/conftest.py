@@ -1,10 +1,14 @@
 """Fixtures that several test folders share."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Behind `nohup` or `&` a process ignores Ctrl-C, and so would all that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("OTTLA_SHARED", ROOT.parent / "shared"))

@@ -33,10 +33,12 @@ def ctrl_c_once_waiting() -> Iterator[None]:
 
 def _press_once_waiting(left: threading.Event) -> None:
     main = threading.main_thread().ident or 0
-    while not left.wait(0.001):
+    pause_s = 0.001
+    while not left.wait(pause_s):
         if _is_waiting(sys._current_frames()[main]):
             os.kill(os.getpid(), signal.SIGINT)
-            return
+            # Python misses a signal that comes as it is about to wait: a user presses again.
+            pause_s = 5.0
 
 
 def _is_waiting(frame: FrameType | None) -> bool:
