@@ -45,7 +45,9 @@ def test_text_that_is_no_path_is_to_be_encoded(reader: Callable[..., object]) ->
 
 
 @OF_BYTES
-@pytest.mark.parametrize("value", [None, 5, 1.5, [1], object()], ids=repr)
+@pytest.mark.parametrize(
+    "value", [None, 5, 1.5, [1], object()], ids=lambda value: type(value).__name__
+)
 def test_what_has_no_bytes_is_named_by_its_type(
     reader: Callable[..., object], value: object
 ) -> None:

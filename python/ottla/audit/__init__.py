@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.arguments import of_kinds
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -73,6 +75,7 @@ __all__ = [
 ]
 
 
+@of_kinds
 def audit(
     source: Source | Sequence[Source] = (),
     *,
@@ -153,12 +156,10 @@ def _checked(
     max_mb_per_s: float | None,
 ) -> int:
     """Returns how many threads there are to be; raises ValueError for an argument out of range."""
-    from ottla.arguments import check_kinds
     from ottla.audit.pipeline import check_arguments
     from ottla.audit.run.pace import check_rate
     from ottla.audit.run.threads import MAX_THREADS, default_threads
 
-    check_kinds(split_bytes=split_bytes, threads=threads, max_mb_per_s=max_mb_per_s)
     check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
     if threads is not None and not 1 <= threads <= MAX_THREADS:
         raise ValueError(f"threads is {threads}, must be from 1 to {MAX_THREADS:,}")
@@ -177,12 +178,10 @@ def _run_by_threads(
     progress: Progress | None,
     topic_configs: Mapping[str, Mapping[str, str]] | None,
 ) -> AuditResult:
-    from ottla.arguments import check_kinds
     from ottla.audit.pipeline import run_audit
     from ottla.audit.plan.plan import SPLIT_BYTES, holding
     from ottla.audit.run.threads import ThreadRunner
 
-    check_kinds(progress=progress, topic_configs=topic_configs)
     with holding(plan.split(split_bytes or (SPLIT_BYTES if threads > 1 else None))) as held:
         runner = ThreadRunner(
             held,

@@ -31,7 +31,6 @@ from ottla.storage import ANYWHERE, Entry, Files, common_path, full_path, join, 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from ottla.logs.names import PartitionState
     from ottla.storage import Source
 
 # Levels between a given path and a log directory below it: /data → host → disk → kafka-logs.
@@ -173,27 +172,14 @@ class _Listing:
             return
         if not files:
             return
-        topic, partition, state = _said_of_directory(directory)
-        self.bases.append(directory if topic is None else os.path.dirname(directory))
+        is_partition = parse_partition_name(os.path.basename(directory)) is not None
+        self.bases.append(os.path.dirname(directory) if is_partition else directory)
         try:
             siblings = [_file_entry(directory, c) for c in self.files.list(directory)]
         except OSError:
             siblings = files
-        names, sizes, odd = self._condensed(_in_order(files))
-        self.partitions.append(
-            Partition(
-                directory=directory,
-                topic=topic,
-                partition=partition,
-                state=state,
-                names=names,
-                sizes=sizes,
-                odd_files=odd,
-                live_base_offsets=_live_base_offsets(siblings),
-                stopped_cleanly=self._stopped_cleanly(os.path.dirname(directory)),
-                is_whole=False,
-            )
-        )
+        described = (*self._condensed(_in_order(files)), _live_base_offsets(siblings))
+        self._append(directory, *described, log_directory=None, is_whole=False)
 
     def _stat(self, directory: bytes, name: bytes) -> Entry:
         try:
@@ -276,28 +262,30 @@ class _Listing:
 
     def _add_plain(self, path: bytes, plain: Plain, log_directory: bytes) -> None:
         names, sizes, offsets = plain
-        topic, partition, state = _said_of_directory(path)
-        self.partitions.append(
-            Partition(
-                directory=path,
-                topic=topic,
-                partition=partition,
-                state=state,
-                names=self.names.setdefault(names, names),
-                sizes=sizes,
-                odd_files=(),
-                live_base_offsets=offsets,
-                stopped_cleanly=self._stopped_cleanly(log_directory),
-                log_directory=log_directory,
-            )
-        )
+        names = self.names.setdefault(names, names)
+        self._append(path, names, sizes, (), offsets, log_directory=log_directory)
 
     def _add_partition(
         self, path: bytes, children: Sequence[Entry], log_directory: bytes | None
     ) -> None:
-        topic, partition, state = _said_of_directory(path)
         files = _in_order([_file_entry(path, child) for child in children])
-        names, sizes, odd = self._condensed(files)
+        described = (*self._condensed(files), _live_base_offsets(files))
+        self._append(path, *described, log_directory=log_directory)
+
+    def _append(
+        self,
+        path: bytes,
+        names: tuple[bytes, ...],
+        sizes: tuple[int, ...],
+        odd_files: tuple[FileEntry, ...],
+        live_base_offsets: tuple[int, ...],
+        *,
+        log_directory: bytes | None,
+        is_whole: bool = True,
+    ) -> None:
+        # A name that is no partition's tells nothing of it.
+        said = parse_partition_name(os.path.basename(path))
+        topic, partition, state = said or (None, None, "live")
         self.partitions.append(
             Partition(
                 directory=path,
@@ -306,10 +294,11 @@ class _Listing:
                 state=state,
                 names=names,
                 sizes=sizes,
-                odd_files=odd,
-                live_base_offsets=_live_base_offsets(files),
-                stopped_cleanly=self._stopped_cleanly(os.path.dirname(path)),
+                odd_files=odd_files,
+                live_base_offsets=live_base_offsets,
+                stopped_cleanly=self._stopped_cleanly(log_directory or os.path.dirname(path)),
                 log_directory=log_directory,
+                is_whole=is_whole,
             )
         )
 
@@ -354,11 +343,6 @@ def _file_entry(directory: bytes, child: Entry) -> FileEntry:
 
 def _kind_of(children: Sequence[Entry]) -> str:
     return directory_kind([child.name for child in children if not child.is_directory])
-
-
-def _said_of_directory(path: bytes) -> tuple[str | None, int | None, PartitionState]:
-    """Returns what the name of a directory says of a partition."""
-    return parse_partition_name(os.path.basename(path)) or (None, None, "live")
 
 
 def _in_order(files: Sequence[FileEntry]) -> tuple[FileEntry, ...]:

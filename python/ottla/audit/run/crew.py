@@ -21,31 +21,30 @@ def work_together(count: int, work: Callable[[], object], stop: Callable[[], obj
         stop: called when a thread has failed, and on Ctrl-C: has the others return soon.
     """
     failures: list[BaseException] = []
-    # Not `Thread.join`: up to Python 3.12 a Ctrl-C in it has a thread that still runs be taken for
-    # one that has ended, and the interpreter would end around it.
-    ended = threading.Semaphore(0)
 
-    def member() -> None:
+    def member(ended: threading.Event) -> None:
         try:
             work()
         except BaseException as error:  # noqa: BLE001 - raised again by the caller
             failures.append(error)
             stop()
         finally:
-            ended.release()
+            ended.set()
 
-    running = 0
+    # Not `Thread.join`: up to Python 3.12 a Ctrl-C in it has a thread that still runs be taken for
+    # one that has ended, and the interpreter would end around it.
+    started: list[threading.Event] = []
     try:
         for n in range(count):
-            threading.Thread(target=member, name=f"ottla-audit-{n}").start()
-            running += 1
-        while running:
-            ended.acquire()
-            running -= 1
+            ended = threading.Event()
+            threading.Thread(target=member, args=(ended,), name=f"ottla-audit-{n}").start()
+            started.append(ended)
+        for ended in started:
+            ended.wait()
     except BaseException:
         stop()
-        for _ in range(running):
-            ended.acquire()
+        for ended in started:
+            ended.wait()
         raise
     if failures:
         raise failures[0]
