@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.arguments import of_kinds
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -75,7 +73,6 @@ __all__ = [
 ]
 
 
-@of_kinds
 def audit(
     source: Source | Sequence[Source] = (),
     *,
@@ -124,8 +121,16 @@ def audit(
         StorageError, MissingDependencyError: a URI leads to no store; obstore is not installed.
         KeyboardInterrupt: on Ctrl-C, within moments.
     """
+    from ottla.arguments import check_kinds
     from ottla.audit.plan.plan import plan_audit
 
+    check_kinds(
+        split_bytes=split_bytes,
+        threads=threads,
+        max_mb_per_s=max_mb_per_s,
+        progress=progress,
+        topic_configs=topic_configs,
+    )
     threads = _checked(level, fail_on, split_bytes, threads, max_mb_per_s)
     plan = plan_audit(
         source,
