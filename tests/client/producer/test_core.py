@@ -234,6 +234,38 @@ def test_a_request_without_an_answer_is_repeated_and_its_records_are_there_once(
     assert sending.offsets() == {b"0": 0, b"1": 1, b"2": 2}
 
 
+def test_a_batch_that_may_be_sent_again_before_its_leader_may_be_reached_goes_when_it_may() -> None:
+    cluster = LeadingCluster(
+        topics={"prices": 1}, reconnect_backoff_ms=2_000, reconnect_backoff_max_ms=2_000
+    )
+    sending = Sending(cluster, retry_backoff_ms=5, retry_backoff_max_ms=5)
+    cluster.replies.append(lambda: CUT)
+    sending.send(b"0")
+    sending.run(max_ms=5_000)
+    assert sending.offsets() == {b"0": 0}
+    assert len(cluster.produced) == 2
+
+
+def test_records_for_a_leader_that_asks_for_a_pause_are_sent_when_it_is_over() -> None:
+    cluster = LeadingCluster(topics={"prices": 1})
+    sending = Sending(cluster)
+    produce = cluster.produce
+
+    def throttled(request: Any, version: int) -> Any:
+        response = produce(request, version)
+        response.throttle_time_ms = 3_000
+        return response
+
+    cluster.on("Produce", throttled)
+    sending.send(b"0")
+    sending.run()
+    begin_ms = cluster.now_ms
+    sending.send(b"1")
+    sending.run(max_ms=5_000)
+    assert 2_900 < cluster.now_ms - begin_ms < 3_100
+    assert sending.offsets() == {b"0": 0, b"1": 1}
+
+
 def test_a_record_that_nobody_takes_fails_in_its_time() -> None:
     cluster = LeadingCluster(topics={"prices": 1})
     sending = Sending(cluster, delivery_timeout_ms=31_000, linger_ms=5)

@@ -88,6 +88,13 @@ class Network(Protocol):
         `max_in_flight_requests_per_connection` requests under way.
         """
 
+    def chance_ms(self, node_id: int) -> int | None:
+        """Returns when `may_send` may become true by the clock alone.
+
+        That is the next attempt to connect, or the end of a pause that the node asked for
+        (KIP-219); ``None`` where it takes an event, such as an answer. It may lie in the past.
+        """
+
     def version_of(self, node_id: int, request: type[Message]) -> int | None:
         """Returns the version that a node is asked in; ``None`` before it is connected.
 

@@ -111,6 +111,14 @@ class ClientNetwork:
             return now_ms >= node.not_before_ms
         return node.connection.state is not State.READY or node.connection.may_send(now_ms)
 
+    def chance_ms(self, node_id: int) -> int | None:
+        """Returns when a node may be sent to by the clock alone; see `Network.chance_ms`."""
+        due: list[int] = []
+        node = self._node(node_id)
+        if node is not None:
+            self._add_chance(node, due)
+        return min(due, default=None)
+
     def version_of(self, node_id: int, request: type[Message]) -> int | None:
         """Returns the version that a node is asked in; see `Network.version_of`."""
         connection = self._ready_connection(node_id)
@@ -387,7 +395,7 @@ class ClientNetwork:
             elif version is not None:
                 exchange.answered(None, version, now_ms)
 
-    def _add_chance(self, node: NodeState, due: list[Any]) -> None:
+    def _add_chance(self, node: NodeState, due: list[int]) -> None:
         """Adds when a node that somebody waits for may be connected to, or sent to."""
         connection = node.connection
         if connection is None:
