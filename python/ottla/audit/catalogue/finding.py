@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.text import visible_all
 
@@ -16,9 +16,45 @@ if TYPE_CHECKING:
     from ottla.severity import Severity
 
 
+class PlacedFinding(NamedTuple):
+    """A fault at a place of the plan: a log may have thousands, of which few are ever displayed."""
+
+    name: str
+    severity: Severity
+    message: str
+    position: int | None = None
+    size: int | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
+    record_index: int | None = None
+    producer_id: int | None = None
+    next_good_offset: int | None = None
+    cause: str | None = None
+    expected: str | None = None
+    found: str | None = None
+    replica: str | None = None
+    good_replicas: tuple[str, ...] | None = None
+    commands: tuple[str, ...] = ()
+    path: bytes | None = None
+    """The file or directory."""
+    directory: bytes | None = None
+    """Directory of the partition that it is about."""
+    pattern: str | None = None
+    """Pattern of topics, if it is not about a file."""
+
+    def displayed(self, *, file: str | None, topic: str | None, partition: int | None) -> Finding:
+        """Returns the finding as displayed in tables and reports."""
+        # Sentences and commands quote names of strangers.
+        said: dict[str, Any] = dict(zip(_SAID, map(visible_all, _said(self)), strict=True))
+        return Finding(file=file, topic=topic, partition=partition, **said)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """What a finding says, whether its place is a path of the plan or a displayed name."""
+class Finding:
+    """A fault, its place, and what was expected.
+
+    The fields are the columns of the `findings` table; see `docs/tables.md`.
+    """
 
     name: str
     severity: Severity
@@ -36,38 +72,11 @@ class Fault:
     commands: tuple[str, ...] = ()
     expected: str | None = None
     found: str | None = None
-
-
-_SAID = tuple(field.name for field in fields(Fault))
-_said = attrgetter(*_SAID)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding(Fault):
-    """A fault, its place, and what was expected.
-
-    The fields are the columns of the `findings` table; see `docs/tables.md`.
-    """
-
     file: str | None
     topic: str | None
     partition: int | None
     event: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlacedFinding(Fault):
-    """A fault at a place of the plan."""
-
-    path: bytes | None
-    """The file or directory."""
-    directory: bytes | None = None
-    """Directory of the partition that it is about."""
-    pattern: str | None = None
-    """Pattern of topics, if it is not about a file."""
-
-    def displayed(self, *, file: str | None, topic: str | None, partition: int | None) -> Finding:
-        """Returns the finding as displayed in tables and reports."""
-        # Sentences and commands quote names of strangers.
-        said: dict[str, Any] = dict(zip(_SAID, map(visible_all, _said(self)), strict=True))
-        return Finding(file=file, topic=topic, partition=partition, **said)
+_SAID = tuple(field.name for field in fields(Finding) if field.name in PlacedFinding._fields)
+_said = attrgetter(*_SAID)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ottla.audit.catalogue.findings import UNREADABLE
@@ -39,8 +38,7 @@ def bounded(findings: Iterable[PlacedFinding]) -> Iterator[PlacedFinding]:
 
 def _left_out(rest: list[PlacedFinding], place: bytes) -> PlacedFinding:
     """The finding that counts others, of their gravest severity."""
-    return replace(
-        rest[0],
+    return rest[0]._replace(
         path=place or None,
         message=f"and {len(rest):,} more of these in this directory",
         position=None,

@@ -251,7 +251,7 @@ def _undecoded_findings(
         message = f"{count(beyond_limit, 'record')} with keys beyond the number that is kept"
         found = make_finding("limit-exceeded", message, path=directory, directory=directory)
         # The log is complete; only the coordinator's state is not.
-        yield replace(found, severity="info")
+        yield found._replace(severity="info")
 
 
 class _GroupLog:
@@ -356,11 +356,11 @@ class _TransactionalProducers:
                 f" {duration(known['timeout_ms'])}"
             )
             commands = tuple(force_commands(name, releases))
-            return replace(finding, message=message, commands=commands)
+            return finding._replace(message=message, commands=commands)
         message = (
             f"{finding.message}; nothing will end it: the coordinator has transactional id {name}"
             f" as {known['state']} in epoch {known['producer_epoch']}, without this partition"
         )
         place = {"topic": partition.topic, "partition": partition.partition, "state": "hanging"}
         commands = tuple(transaction_commands({**row, **place}, releases))
-        return replace(finding, message=message, severity="warning", commands=commands)
+        return finding._replace(message=message, severity="warning", commands=commands)

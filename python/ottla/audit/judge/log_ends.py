@@ -77,8 +77,7 @@ def _judged(finding: PlacedFinding, end: int, witnesses: Iterable[Witness]) -> P
     known = finding.last_offset if finding.severity == "error" else None
     if known is not None and known >= (proof.last_offset or 0):
         return finding
-    return replace(
-        finding,
+    return finding._replace(
         severity=proof.severity,
         first_offset=proof.first_offset,
         last_offset=proof.last_offset,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ottla import _engine
@@ -137,7 +136,7 @@ def _unnamed(directory: bytes) -> PlacedFinding:
         expected="TOPIC-PARTITION",
         found=display(os.path.basename(directory)),
     )
-    return replace(found, severity="warning")
+    return found._replace(severity="warning")
 
 
 def _without_directory(

@@ -155,7 +155,7 @@ class _Log:
             Group(
                 head=head,
                 members=(head, *(index for index in found if index != head)),
-                severity=self._gravest(found),
+                severity=self._gravest(found) if found[1:] else self._findings[head].severity,
                 lost_end=self._lost_end.get(head),
                 is_contradicted=head in self._contradicted,
             )
