@@ -863,13 +863,10 @@ class Finding(_Ordered):
     size: Final[int | None]
     first_offset: Final[int | None]
     last_offset: Final[int | None]
-    record_index: Final[int | None]
-    producer_id: Final[int | None]
-    next_good_offset: Final[int | None]
-    cause: Final[str | None]
     expected: Final[str | None]
     found: Final[str | None]
     message: Final[str]
+    def said(self) -> tuple[Any, ...]: ...
     def path(self, segment: bytes) -> bytes: ...
 
 @final

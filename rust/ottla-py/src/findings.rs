@@ -2,8 +2,9 @@
 
 use ottla_audit::{Cause, ConsumerEffect, FindingKind, SideFile};
 use ottla_log::names;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple};
 
 /// One thing found. Fields that do not apply are ``None``.
 #[pyclass(frozen, eq, module = "ottla._engine")]
@@ -56,30 +57,6 @@ impl Finding {
         self.inner.last_offset
     }
 
-    /// Index of the record in its batch.
-    #[getter]
-    fn record_index(&self) -> Option<u32> {
-        self.inner.record_index
-    }
-
-    /// The producer concerned.
-    #[getter]
-    fn producer_id(&self) -> Option<i64> {
-        self.inner.producer_id
-    }
-
-    /// Where a consumer can go on after damage.
-    #[getter]
-    fn next_good_offset(&self) -> Option<i64> {
-        self.inner.next_good_offset
-    }
-
-    /// Name of the cause of missing offsets, as in :func:`cause_catalogue`.
-    #[getter]
-    fn cause(&self) -> Option<&'static str> {
-        self.inner.cause.map(Cause::name)
-    }
-
     /// What should have been there.
     #[getter]
     fn expected(&self) -> Option<&str> {
@@ -96,6 +73,29 @@ impl Finding {
     #[getter]
     fn message(&self) -> &str {
         &self.inner.message
+    }
+
+    /// All that it says, in the order of the fields of a fault in Python.
+    fn said<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let of = &self.inner;
+        PyTuple::new(
+            py,
+            [
+                self.name().into_bound_py_any(py)?,
+                self.severity().into_bound_py_any(py)?,
+                self.message().into_bound_py_any(py)?,
+                of.position.into_bound_py_any(py)?,
+                of.size.into_bound_py_any(py)?,
+                of.first_offset.into_bound_py_any(py)?,
+                of.last_offset.into_bound_py_any(py)?,
+                of.record_index.into_bound_py_any(py)?,
+                of.producer_id.into_bound_py_any(py)?,
+                of.next_good_offset.into_bound_py_any(py)?,
+                of.cause.map(Cause::name).into_bound_py_any(py)?,
+                self.expected().into_bound_py_any(py)?,
+                self.found().into_bound_py_any(py)?,
+            ],
+        )
     }
 
     /// Path of the file that it is in: the segment, whose path is given, or a file beside it.

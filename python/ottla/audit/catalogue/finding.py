@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class PlacedFinding(NamedTuple):
     """A fault at a place of the plan: a log may have thousands, of which few are ever displayed."""
 
+    # What the engine says of it, in the order of `_engine.Finding.said`.
     name: str
     severity: Severity
     message: str

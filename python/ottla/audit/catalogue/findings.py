@@ -64,26 +64,8 @@ def place_finding(
     """Returns a finding of the engine at its place."""
     from ottla.audit.catalogue.finding import PlacedFinding
 
-    return PlacedFinding(
-        finding.name,
-        finding.severity,
-        finding.message,
-        finding.position,
-        finding.size,
-        finding.first_offset,
-        finding.last_offset,
-        finding.record_index,
-        finding.producer_id,
-        finding.next_good_offset,
-        finding.cause,
-        finding.expected,
-        finding.found,
-        replica,
-        good_replicas,
-        commands,
-        path,
-        directory,
-    )
+    beside = (replica, good_replicas, commands, path, directory, None)
+    return PlacedFinding._make((*finding.said(), *beside))
 
 
 class HasSeverity(Protocol):
