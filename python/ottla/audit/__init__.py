@@ -7,7 +7,7 @@ by `ottla.logs`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,17 +121,9 @@ def audit(
         StorageError, MissingDependencyError: a URI leads to no store; obstore is not installed.
         KeyboardInterrupt: on Ctrl-C, within moments.
     """
-    from ottla.arguments import check_kinds
     from ottla.audit.plan.plan import plan_audit
 
-    check_kinds(
-        split_bytes=split_bytes,
-        threads=threads,
-        max_mb_per_s=max_mb_per_s,
-        progress=progress,
-        topic_configs=topic_configs,
-    )
-    threads = _checked(level, fail_on, split_bytes, threads, max_mb_per_s)
+    threads = _checked(locals())
     plan = plan_audit(
         source,
         topics=topics,
@@ -153,22 +145,23 @@ def audit(
     )
 
 
-def _checked(
-    level: Level,
-    fail_on: Severity,
-    split_bytes: int | None,
-    threads: int | None,
-    max_mb_per_s: float | None,
-) -> int:
-    """Returns how many threads there are to be; raises ValueError for an argument out of range."""
+def _checked(arguments: Mapping[str, Any]) -> int:
+    """Returns how many threads there are to be, by the arguments of an audit.
+
+    Raises:
+        ValueError, TypeError: one is out of range, or of another kind.
+    """
+    from ottla.arguments import check_kinds
     from ottla.audit.pipeline import check_arguments
     from ottla.audit.run.pace import check_rate
     from ottla.audit.run.threads import MAX_THREADS, default_threads
 
-    check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
+    check_kinds(**arguments)
+    check_arguments(**{name: arguments[name] for name in ("level", "fail_on", "split_bytes")})
+    threads: int | None = arguments["threads"]
     if threads is not None and not 1 <= threads <= MAX_THREADS:
         raise ValueError(f"threads is {threads}, must be from 1 to {MAX_THREADS:,}")
-    check_rate(max_mb_per_s)
+    check_rate(arguments["max_mb_per_s"])
     return threads or default_threads()
 
 

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ottla.client.errors import AuthenticationError, IllegalStateError, NetworkError
 from ottla.client.network.addresses import MAX_PORT, parse_address

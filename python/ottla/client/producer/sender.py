@@ -86,9 +86,8 @@ class Sender:
         if self._needs_id and not self._is_id_asked:
             times.append(self._id_not_before_ms)
         # A batch that is due asks for no other time itself.
-        for node_id in self._stalled_since_ms:
-            if (chance_ms := self.network.chance_ms(node_id)) is not None:
-                times.append(chance_ms)
+        chances_ms = map(self.network.chance_ms, self._stalled_since_ms)
+        times += [chance_ms for chance_ms in chances_ms if chance_ms is not None]
         return times
 
     def is_slow(self, node_id: int, now_ms: int) -> bool:
