@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, SupportsIndex, TypeVar
+
+from ottla.errors import OutOfRangeError
 
 __all__ = ["check_kinds", "of_kinds"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_INTEGERS = range(-(1 << 63), 1 << 63)
 
 Fits = Callable[[object], bool]
 
@@ -94,6 +98,7 @@ def check_kinds(**arguments: object) -> None:
 
     Raises:
         TypeError: one is of another kind.
+        OutOfRangeError: an int is beyond 64 bits.
     """
     for name, value in arguments.items():
         if value is not None and name in KINDS:
@@ -101,3 +106,6 @@ def check_kinds(**arguments: object) -> None:
             if not fits(value):
                 found = type(value).__name__
                 raise TypeError(f"{name} is of type {found}, expected {expected}")
+            if isinstance(value, SupportsIndex) and value.__index__() not in _INTEGERS:
+                expected = f"{_INTEGERS.start} to {_INTEGERS.stop - 1}"
+                raise OutOfRangeError(f"{name} is beyond 64 bits, expected {expected}")

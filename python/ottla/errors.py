@@ -26,6 +26,7 @@ __all__ = [
     "MissingDependencyError",
     "NotAPartitionError",
     "OttlaError",
+    "OutOfRangeError",
     "ProducerSnapshotError",
     "RecordBatchError",
     "RecordsRefusedError",
@@ -53,6 +54,22 @@ class EngineError(OttlaError, RuntimeError):
 
     def __str__(self) -> str:
         return f"a fault in Ottla itself, please report it: {super().__str__()}"
+
+
+class OutOfRangeError(OttlaError, ValueError, OverflowError):
+    """An integer argument beyond the range of those that a function takes."""
+
+    def add_note(self, note: str) -> None:
+        """Takes the argument's name from the engine's first note on it, `while processing 'name'`.
+
+        Notes are shown below a message, and not at all before Python 3.11.
+        """
+        said = str(self)
+        before, quote, name = note.rstrip("'").partition("while processing '")
+        if quote and not before and " is " not in said:
+            self.args = (f"{name} is {said}",)
+        elif hasattr(super(), "add_note"):
+            super().add_note(note)
 
 
 class RecordBatchError(OttlaError, ValueError):

@@ -1,6 +1,7 @@
 """Every argument of every public function, given what it is not: an error that names it."""
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -115,3 +116,24 @@ def test_an_argument_of_another_kind_is_named(
             assert is_named or sys.version_info < (3, 11), (wrong, said)
     assert refused
     assert list(tmp_path.iterdir()) == []
+
+
+
+@pytest.mark.parametrize("beyond", [1 << 70, -(1 << 70), 1 << 20_000], ids=["2^70", "-2^70", "2^2e4"])
+@pytest.mark.parametrize(("function", "argument"), [*arguments()])
+def test_an_integer_beyond_its_range_is_told_with_its_name_and_the_range(
+    function: str, argument: str, beyond: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call: Callable[..., object] = getattr(ottla, function)
+    default = inspect.signature(call).parameters[argument].default
+    if isinstance(default, str):
+        return
+    try:
+        call(**{**GIVEN[function], argument: beyond})
+    except ValueError as error:
+        found = f"{beyond}|beyond 64 bits" if abs(beyond) < 1 << 71 else "beyond 64 bits"
+        assert re.search(f"^{argument} is ({found}), .*[0-9] to [0-9]", str(error))
+        assert getattr(error, "__notes__", []) == []
+    except TypeError:
+        assert isinstance(default, bool) or not isinstance(default, int)

@@ -6,6 +6,7 @@ use crate::build::{
 use crate::bytes::DETACH_BYTES;
 use crate::calls::{attached, detached};
 use crate::check::with_checker;
+use crate::integers::{int, of_argument};
 use crate::kernels::require_numpy;
 use crate::numpy_columns::contiguous;
 use crate::row_column::{RowColumn, part_of};
@@ -13,7 +14,7 @@ use numpy::PyReadonlyArray1;
 use ottla_format::attributes::Compression;
 use ottla_format::builder::{self, BatchFields, BuildError, NewRecord, RowColumns, RowTimestamps};
 use ottla_format::check::Level;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,7 +49,7 @@ impl BatchBuilder {
 #[pymethods]
 impl BatchBuilder {
     #[new]
-    fn new(max_bytes: u64) -> Self {
+    fn new(#[pyo3(from_py_with = int)] max_bytes: u64) -> Self {
         Self::of(builder::BatchBuilder::new(max_bytes))
     }
 
@@ -115,7 +116,7 @@ impl BatchBuilder {
         keys: Option<RowColumn<'_>>,
         values: Option<RowColumn<'_>>,
         rows: Option<PyReadonlyArray1<'_, i64>>,
-        start: usize,
+        #[pyo3(from_py_with = int)] start: usize,
         headers: Option<Bound<'_, PyList>>,
     ) -> PyResult<usize> {
         let source = RowSource { timestamps, keys, values, headers };
@@ -164,7 +165,7 @@ impl BatchBuilder {
     ///
     /// Raises:
     ///     ValueError: one of them would have none.
-    fn split(&self, at: usize) -> PyResult<(Self, Self)> {
+    fn split(&self, #[pyo3(from_py_with = int)] at: usize) -> PyResult<(Self, Self)> {
         let state = self.state();
         let count = state.count();
         if at == 0 || at >= count {
@@ -194,10 +195,10 @@ impl BatchBuilder {
         &self,
         py: Python<'py>,
         compression: &str,
-        compression_level: Option<i32>,
-        producer_id: i64,
-        producer_epoch: i16,
-        base_sequence: i32,
+        #[pyo3(from_py_with = int)] compression_level: Option<i32>,
+        #[pyo3(from_py_with = int)] producer_id: i64,
+        #[pyo3(from_py_with = int)] producer_epoch: i16,
+        #[pyo3(from_py_with = int)] base_sequence: i32,
         is_transactional: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let fields = BatchFields {
@@ -376,9 +377,9 @@ impl Timestamps<'_> {
 
 /// The timestamp of a record.
 fn timestamp_of(timestamp: &Bound<'_, PyAny>) -> PyResult<i64> {
-    timestamp.extract().map_err(|error: PyErr| {
-        if error.is_instance_of::<PyOverflowError>(timestamp.py()) {
-            return PyValueError::new_err("timestamp_ms is an integer of more than 64 bits");
+    int(timestamp).map_err(|error: PyErr| {
+        if !error.is_instance_of::<PyTypeError>(timestamp.py()) {
+            return of_argument(timestamp.py(), "timestamp_ms", error);
         }
         let found = timestamp.get_type().to_string();
         PyTypeError::new_err(format!("timestamp_ms is {found}, expected an int"))

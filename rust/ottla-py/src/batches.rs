@@ -2,6 +2,7 @@
 
 use crate::bytes::SharedBytes;
 use crate::errors::to_python;
+use crate::integers::int;
 use crate::records::{RecordIterator, iterate, whole_batch};
 use crate::shown::fields_html;
 use ottla_format::batch::{self, BatchInfo};
@@ -116,7 +117,11 @@ impl RecordBatch {
 
     #[new]
     #[pyo3(signature = (data, position=0))]
-    fn new(py: Python<'_>, data: &Bound<'_, PyAny>, position: u64) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = int)] position: u64,
+    ) -> PyResult<Self> {
         let data = SharedBytes::of(data)?;
         let bytes = data.as_bytes(py);
         let first = Batches::new(bytes, 0).next().transpose();

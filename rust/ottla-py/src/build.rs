@@ -3,6 +3,7 @@
 use crate::bytes::bytes_of;
 use crate::calls::attached;
 use crate::check::with_checker;
+use crate::integers::{int, of_argument};
 use crate::numpy_columns::{ByteColumn, contiguous};
 use numpy::PyReadonlyArray1;
 use ottla_format::attributes::Compression;
@@ -28,11 +29,11 @@ pub(crate) fn codec(name: &str) -> PyResult<Compression> {
 
 /// A record as Python passes it: timestamp, key, value, headers, offset delta.
 type RecordRow<'py> = (
-    i64,
+    Bound<'py, PyAny>,
     Option<Bound<'py, PyAny>>,
     Option<Bound<'py, PyAny>>,
     Option<Vec<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)>>,
-    Option<i32>,
+    Bound<'py, PyAny>,
 );
 
 /// A record that holds its bytes.
@@ -47,15 +48,17 @@ pub(crate) struct OwnedRecord<'py> {
 /// A header that holds its bytes.
 pub(crate) type OwnedHeader<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
 
-fn owned(row: RecordRow<'_>) -> PyResult<OwnedRecord<'_>> {
+fn owned(index: usize, row: RecordRow<'_>) -> PyResult<OwnedRecord<'_>> {
     let (timestamp, key, value, headers, offset_delta) = row;
+    let py = timestamp.py();
+    let named = |field, error| of_argument(py, &format!("records[{index}].{field}"), error);
     let headers = headers.unwrap_or_default();
     Ok(OwnedRecord {
-        timestamp,
+        timestamp: int(&timestamp).map_err(|error| named("timestamp", error))?,
         key: optional(key)?,
         value: optional(value)?,
         headers: headers.into_iter().map(owned_header).collect::<PyResult<_>>()?,
-        offset_delta,
+        offset_delta: int(&offset_delta).map_err(|error| named("offset_delta", error))?,
     })
 }
 
@@ -94,7 +97,7 @@ pub(crate) fn borrowed_headers<'a>(
 }
 
 fn all_owned(rows: Vec<RecordRow<'_>>) -> PyResult<Vec<OwnedRecord<'_>>> {
-    rows.into_iter().map(owned).collect()
+    rows.into_iter().enumerate().map(|(index, row)| owned(index, row)).collect()
 }
 
 /// Builds one batch of magic 2 from rows of timestamp, key, value, headers and offset delta.
@@ -111,16 +114,16 @@ fn all_owned(rows: Vec<RecordRow<'_>>) -> PyResult<Vec<OwnedRecord<'_>>> {
 pub(crate) fn build_batch<'py>(
     py: Python<'py>,
     rows: Vec<RecordRow<'py>>,
-    base_offset: i64,
+    #[pyo3(from_py_with = int)] base_offset: i64,
     compression: &str,
-    compression_level: Option<i32>,
-    partition_leader_epoch: i32,
-    producer_id: i64,
-    producer_epoch: i16,
-    base_sequence: i32,
+    #[pyo3(from_py_with = int)] compression_level: Option<i32>,
+    #[pyo3(from_py_with = int)] partition_leader_epoch: i32,
+    #[pyo3(from_py_with = int)] producer_id: i64,
+    #[pyo3(from_py_with = int)] producer_epoch: i16,
+    #[pyo3(from_py_with = int)] base_sequence: i32,
     is_transactional: bool,
-    log_append_time_ms: Option<i64>,
-    delete_horizon_ms: Option<i64>,
+    #[pyo3(from_py_with = int)] log_append_time_ms: Option<i64>,
+    #[pyo3(from_py_with = int)] delete_horizon_ms: Option<i64>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let fields = BatchFields {
         base_offset,
@@ -159,12 +162,12 @@ pub(crate) fn build_batch<'py>(
 pub(crate) fn build_control_batch<'py>(
     py: Python<'py>,
     kind: &str,
-    producer_id: i64,
-    producer_epoch: i16,
-    coordinator_epoch: i32,
-    timestamp: i64,
-    base_offset: i64,
-    partition_leader_epoch: i32,
+    #[pyo3(from_py_with = int)] producer_id: i64,
+    #[pyo3(from_py_with = int)] producer_epoch: i16,
+    #[pyo3(from_py_with = int)] coordinator_epoch: i32,
+    #[pyo3(from_py_with = int)] timestamp: i64,
+    #[pyo3(from_py_with = int)] base_offset: i64,
+    #[pyo3(from_py_with = int)] partition_leader_epoch: i32,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let record = match kind {
         "commit" => NewControlRecord::Commit { coordinator_epoch },
@@ -199,11 +202,11 @@ pub(crate) fn build_control_batch<'py>(
 #[pyo3(signature = (kind, value, *, timestamp, base_offset=0, partition_leader_epoch=-1))]
 pub(crate) fn build_quorum_batch<'py>(
     py: Python<'py>,
-    kind: i16,
+    #[pyo3(from_py_with = int)] kind: i16,
     value: &[u8],
-    timestamp: i64,
-    base_offset: i64,
-    partition_leader_epoch: i32,
+    #[pyo3(from_py_with = int)] timestamp: i64,
+    #[pyo3(from_py_with = int)] base_offset: i64,
+    #[pyo3(from_py_with = int)] partition_leader_epoch: i32,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let record = NewControlRecord::OfQuorum { kind, value };
     let fields = BatchFields { base_offset, partition_leader_epoch, ..BatchFields::default() };
@@ -226,11 +229,11 @@ pub(crate) fn build_quorum_batch<'py>(
 pub(crate) fn build_message_set<'py>(
     py: Python<'py>,
     rows: Vec<RecordRow<'py>>,
-    magic: i8,
-    base_offset: i64,
+    #[pyo3(from_py_with = int)] magic: i8,
+    #[pyo3(from_py_with = int)] base_offset: i64,
     compression: &str,
-    compression_level: Option<i32>,
-    log_append_time_ms: Option<i64>,
+    #[pyo3(from_py_with = int)] compression_level: Option<i32>,
+    #[pyo3(from_py_with = int)] log_append_time_ms: Option<i64>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let compression = codec(compression)?;
     let fields =
@@ -261,15 +264,15 @@ pub(crate) fn build_batch_from_columns<'py>(
     timestamps: PyReadonlyArray1<'py, i64>,
     keys: Option<ByteColumn<'py>>,
     values: Option<ByteColumn<'py>>,
-    base_offset: i64,
+    #[pyo3(from_py_with = int)] base_offset: i64,
     compression: &str,
-    compression_level: Option<i32>,
-    partition_leader_epoch: i32,
-    producer_id: i64,
-    producer_epoch: i16,
-    base_sequence: i32,
+    #[pyo3(from_py_with = int)] compression_level: Option<i32>,
+    #[pyo3(from_py_with = int)] partition_leader_epoch: i32,
+    #[pyo3(from_py_with = int)] producer_id: i64,
+    #[pyo3(from_py_with = int)] producer_epoch: i16,
+    #[pyo3(from_py_with = int)] base_sequence: i32,
     is_transactional: bool,
-    log_append_time_ms: Option<i64>,
+    #[pyo3(from_py_with = int)] log_append_time_ms: Option<i64>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let fields = BatchFields {
         base_offset,

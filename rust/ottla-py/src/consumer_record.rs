@@ -1,5 +1,6 @@
 //! A record as a consumer hands it to its user.
 
+use crate::integers::int;
 use crate::shown::fields_html;
 use ottla_format::attributes::TimestampType;
 use ottla_format::fetched::FetchedRow;
@@ -44,15 +45,15 @@ impl ConsumerRecord {
     #[expect(clippy::too_many_arguments, reason = "one per field")]
     fn new(
         topic: Py<PyString>,
-        partition: i32,
-        offset: i64,
-        timestamp_ms: i64,
+        #[pyo3(from_py_with = int)] partition: i32,
+        #[pyo3(from_py_with = int)] offset: i64,
+        #[pyo3(from_py_with = int)] timestamp_ms: i64,
         timestamp_type: &str,
         key: Option<Py<PyAny>>,
         value: Option<Py<PyAny>>,
         headers: Option<Bound<'_, PyAny>>,
         py: Python<'_>,
-        leader_epoch: i32,
+        #[pyo3(from_py_with = int)] leader_epoch: i32,
     ) -> PyResult<Self> {
         let [none, create, append] =
             [TimestampType::None, TimestampType::CreateTime, TimestampType::LogAppendTime]

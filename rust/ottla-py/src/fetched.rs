@@ -5,6 +5,7 @@ use crate::calls::{attached, detached};
 use crate::check::with_checker;
 use crate::consumer_record::{ConsumerRecord, RecordPlace};
 use crate::errors::to_python;
+use crate::integers::int;
 use ottla_format::check::Level;
 use ottla_format::fetched::{self, Fetched};
 use pyo3::prelude::*;
@@ -36,7 +37,7 @@ use std::sync::Arc;
 pub(crate) fn read_fetched(
     py: Python<'_>,
     data: &Bound<'_, PyAny>,
-    position: i64,
+    #[pyo3(from_py_with = int)] position: i64,
     aborted: Option<Vec<(i64, i64)>>,
     check_crcs: bool,
 ) -> PyResult<FetchedRecords> {
@@ -103,7 +104,7 @@ impl FetchedRecords {
     }
 
     /// Returns the first records, at most `count` of them, and the others.
-    fn split(&self, count: usize) -> (Self, Self) {
+    fn split(&self, #[pyo3(from_py_with = int)] count: usize) -> (Self, Self) {
         let at = self.range.start.saturating_add(count).min(self.range.end);
         (self.part(self.range.start..at), self.part(at..self.range.end))
     }
@@ -113,7 +114,7 @@ impl FetchedRecords {
         &self,
         py: Python<'py>,
         topic: &Bound<'py, PyString>,
-        partition: i32,
+        #[pyo3(from_py_with = int)] partition: i32,
     ) -> PyResult<Bound<'py, PyList>> {
         let no_headers = PyTuple::empty(py).unbind();
         let place = RecordPlace { topic, partition, no_headers: &no_headers };

@@ -2,6 +2,7 @@
 
 use crate::bytes::SharedBytes;
 use crate::calls::{attached, detached};
+use crate::integers::int;
 use crate::leader_options::{Keywords, LeaderOptions, StoredLogOptions};
 use crate::producer_state::{AbortedTransaction, ProducerState, VerificationGuard};
 use crate::request_options::{Integer, OriginName};
@@ -142,8 +143,8 @@ impl Leader {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let keywords = Keywords::new("Leader.__new__()", options);
-        let next_offset: i64 = keywords.take("next_offset", 0)?;
-        let log_start_offset: i64 = keywords.take("log_start_offset", 0)?;
+        let next_offset: i64 = keywords.int("next_offset", 0)?;
+        let log_start_offset: i64 = keywords.int("log_start_offset", 0)?;
         let options = LeaderOptions::take(config, &keywords, py)?;
         keywords.finish()?;
         if log_start_offset < 0 || next_offset < log_start_offset {
@@ -354,11 +355,11 @@ impl Leader {
     fn begin_verification(
         &self,
         py: Python<'_>,
-        producer_id: i64,
-        producer_epoch: i16,
-        base_sequence: i32,
+        #[pyo3(from_py_with = int)] producer_id: i64,
+        #[pyo3(from_py_with = int)] producer_epoch: i16,
+        #[pyo3(from_py_with = int)] base_sequence: i32,
         now_ms: Integer,
-        transaction_version: i16,
+        #[pyo3(from_py_with = int)] transaction_version: i16,
     ) -> PyResult<Option<VerificationGuard>> {
         let now_ms = now_ms.clock()?;
         self.engine(py)
@@ -396,12 +397,12 @@ impl Leader {
     fn end_transaction(
         &self,
         py: Python<'_>,
-        producer_id: i64,
-        producer_epoch: i16,
-        coordinator_epoch: i32,
+        #[pyo3(from_py_with = int)] producer_id: i64,
+        #[pyo3(from_py_with = int)] producer_epoch: i16,
+        #[pyo3(from_py_with = int)] coordinator_epoch: i32,
         commit: bool,
         now_ms: Integer,
-        transaction_version: i16,
+        #[pyo3(from_py_with = int)] transaction_version: i16,
     ) -> PyResult<Verdict> {
         let now_ms = now_ms.clock()?;
         let end = EndTransaction {
@@ -433,8 +434,8 @@ impl Leader {
     fn delete_records(
         &self,
         py: Python<'_>,
-        offset: i64,
-        batch_base_offset: Option<i64>,
+        #[pyo3(from_py_with = int)] offset: i64,
+        #[pyo3(from_py_with = int)] batch_base_offset: Option<i64>,
     ) -> PyResult<()> {
         self.engine(py)
             .delete_records(offset, batch_base_offset)
@@ -442,7 +443,7 @@ impl Leader {
     }
 
     /// Moves the high watermark, within the log: records below it are replicated.
-    fn advance_high_watermark(&self, py: Python<'_>, offset: i64) {
+    fn advance_high_watermark(&self, py: Python<'_>, #[pyo3(from_py_with = int)] offset: i64) {
         self.engine(py).advance_high_watermark(offset);
     }
 
@@ -472,11 +473,11 @@ impl Leader {
     fn truncate(
         &self,
         py: Python<'_>,
-        offset: i64,
+        #[pyo3(from_py_with = int)] offset: i64,
         snapshot: Option<&Bound<'_, PyAny>>,
         stored_batches_after: Option<&Bound<'_, PyAny>>,
         now_ms: Integer,
-        snapshot_offset: i64,
+        #[pyo3(from_py_with = int)] snapshot_offset: i64,
     ) -> PyResult<()> {
         let (now_ms, replay) = (now_ms.clock()?, Replay::Load);
         with_stored(py, snapshot, stored_batches_after, |snapshot, sets| {
@@ -518,8 +519,8 @@ impl Leader {
     fn aborted_between<'py>(
         &self,
         py: Python<'py>,
-        start: i64,
-        end: i64,
+        #[pyo3(from_py_with = int)] start: i64,
+        #[pyo3(from_py_with = int)] end: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let entries = self.engine(py).state().aborted_between(start, end);
         PyTuple::new(py, entries.iter().map(AbortedTransaction::from_entry).collect::<Vec<_>>())

@@ -1,11 +1,12 @@
 //! The options of a `Leader`, and of the log that it is brought back from.
 
+use crate::integers::{Integral, int, of_argument};
 use crate::producer_state::AbortedTransaction;
 use crate::request_options::{Integer, profile_of, release_of};
 use crate::topic_settings::settings_of;
 use ottla_leader::{LeaderSettings, LogOffsets, Replay, UnknownProducer};
 use ottla_log::sidefiles::transaction_index::AbortedTransaction as Aborted;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -25,20 +26,25 @@ impl<'py> Keywords<'py> {
     where
         T: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
     {
-        let Some(given) = &self.given else { return Ok(default) };
-        let Some(value) = given.get_item(name)? else { return Ok(default) };
-        given.del_item(name)?;
-        value.extract().map_err(|error| {
-            let error: PyErr = Into::<PyErr>::into(error);
-            let py = value.py();
-            let is_named = !error.is_instance_of::<PyTypeError>(py)
-                && !error.is_instance_of::<PyOverflowError>(py);
-            if is_named {
-                return error;
-            }
-            let message = format!("argument '{name}': {}", error.value(py));
-            PyErr::from_type(error.get_type(py), (message,))
-        })
+        let Some(value) = self.value(name)? else { return Ok(default) };
+        value.extract().map_err(|error| wrong_kind(&value, name, Into::<PyErr>::into(error)))
+    }
+
+    /// Takes a keyword out that is an integer.
+    pub(crate) fn int<T: Integral>(&self, name: &str, default: T) -> PyResult<T> {
+        let Some(value) = self.value(name)? else { return Ok(default) };
+        let named = |error| of_argument(value.py(), name, wrong_kind(&value, name, error));
+        int(&value).map_err(named)
+    }
+
+    /// Takes out what is given for a keyword.
+    fn value(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(given) = &self.given else { return Ok(None) };
+        let value = given.get_item(name)?;
+        if value.is_some() {
+            given.del_item(name)?;
+        }
+        Ok(value)
     }
 
     /// Refuses the keywords that are left.
@@ -50,6 +56,16 @@ impl<'py> Keywords<'py> {
         let message = format!("{function} got an unexpected keyword argument '{left}'");
         Err(PyTypeError::new_err(message))
     }
+}
+
+/// The error for a value of another kind, with the name of the argument.
+fn wrong_kind(value: &Bound<'_, PyAny>, name: &str, error: PyErr) -> PyErr {
+    let py = value.py();
+    if !error.is_instance_of::<PyTypeError>(py) {
+        return error;
+    }
+    let message = format!("argument '{name}': {}", error.value(py));
+    PyErr::from_type(error.get_type(py), (message,))
 }
 
 /// What a leader is, whatever its log holds.
@@ -80,7 +96,7 @@ impl LeaderOptions {
                 transaction_verification: keywords.take("transaction_verification", true)?,
             },
             topic: keywords.take("topic", String::new())?,
-            partition: keywords.take("partition", 0)?,
+            partition: keywords.int("partition", 0)?,
         })
     }
 }
@@ -107,12 +123,12 @@ impl StoredLogOptions {
         aborted.sort_by_key(|entry| entry.last_offset);
         let is_recovery = keywords.take("is_recovery", false)?;
         Ok(Self {
-            snapshot_offset: keywords.take("snapshot_offset", 0)?,
+            snapshot_offset: keywords.int("snapshot_offset", 0)?,
             offsets: LogOffsets {
-                log_start_offset: keywords.take("log_start_offset", 0)?,
-                log_start_batch_offset: keywords.take("log_start_batch_offset", None)?,
-                high_watermark: keywords.take("high_watermark", None)?,
-                log_end_offset: keywords.take("log_end_offset", None)?,
+                log_start_offset: keywords.int("log_start_offset", 0)?,
+                log_start_batch_offset: keywords.int("log_start_batch_offset", None)?,
+                high_watermark: keywords.int("high_watermark", None)?,
+                log_end_offset: keywords.int("log_end_offset", None)?,
             },
             aborted,
             replay: if is_recovery { Replay::Recover } else { Replay::Load },

@@ -28,6 +28,7 @@ mod findings;
 mod framing;
 mod hashes;
 mod header_structs;
+mod integers;
 mod internal_topics;
 mod json;
 mod kernels;

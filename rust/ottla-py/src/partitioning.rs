@@ -2,6 +2,7 @@
 
 use crate::build::refused;
 use crate::calls::detached;
+use crate::integers::int;
 use crate::kernels::require_numpy;
 use crate::numpy_columns::contiguous;
 use crate::row_column::{RowColumn, part_of};
@@ -32,7 +33,7 @@ use pyo3::types::PyBytesMethods;
 pub(crate) fn partitions_of<'py>(
     py: Python<'py>,
     keys: RowColumn<'py>,
-    count: u32,
+    #[pyo3(from_py_with = int)] count: u32,
 ) -> PyResult<Bound<'py, PyArray1<i32>>> {
     check_count(count)?;
     require_numpy(py)?;
@@ -82,7 +83,7 @@ pub(crate) fn partitions_of<'py>(
 pub(crate) fn rows_by_partition<'py>(
     py: Python<'py>,
     partitions: PyReadonlyArray1<'py, i32>,
-    count: u32,
+    #[pyo3(from_py_with = int)] count: u32,
 ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
     check_count(count)?;
     let partitions = contiguous(&partitions)?;

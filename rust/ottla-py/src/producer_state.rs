@@ -1,5 +1,6 @@
 //! What a partition knows of its producers and their transactions.
 
+use crate::integers::int;
 use ottla_log::producers::{Guard, ProducerEntry};
 use ottla_log::sidefiles::transaction_index::AbortedTransaction as Aborted;
 use pyo3::prelude::*;
@@ -33,11 +34,11 @@ pub(crate) struct RememberedBatch {
 impl RememberedBatch {
     #[new]
     fn new(
-        base_sequence: i32,
-        last_sequence: i32,
-        base_offset: i64,
-        last_offset: i64,
-        max_timestamp_ms: i64,
+        #[pyo3(from_py_with = int)] base_sequence: i32,
+        #[pyo3(from_py_with = int)] last_sequence: i32,
+        #[pyo3(from_py_with = int)] base_offset: i64,
+        #[pyo3(from_py_with = int)] last_offset: i64,
+        #[pyo3(from_py_with = int)] max_timestamp_ms: i64,
     ) -> Self {
         Self { base_sequence, last_sequence, base_offset, last_offset, max_timestamp_ms }
     }
@@ -187,7 +188,12 @@ impl AbortedTransaction {
 impl AbortedTransaction {
     #[new]
     #[pyo3(signature = (producer_id, *, first_offset, last_offset, last_stable_offset))]
-    fn new(producer_id: i64, first_offset: i64, last_offset: i64, last_stable_offset: i64) -> Self {
+    fn new(
+        #[pyo3(from_py_with = int)] producer_id: i64,
+        #[pyo3(from_py_with = int)] first_offset: i64,
+        #[pyo3(from_py_with = int)] last_offset: i64,
+        #[pyo3(from_py_with = int)] last_stable_offset: i64,
+    ) -> Self {
         Self { producer_id, first_offset, last_offset, last_stable_offset }
     }
 

@@ -4,6 +4,7 @@
 use crate::bytes::SharedBytes;
 use crate::calls::{called_back, detached};
 use crate::damage::damage_dict;
+use crate::integers::int;
 use crate::partition_batches::{BATCH_BYTES, NextRows, PartitionBatches};
 use crate::place::{Opened, Place, os_error};
 use crate::records::{Record, RecordIterator, iterate};
@@ -143,7 +144,11 @@ impl PartitionRecords {
     /// Raises:
     ///     ValueError: ``batch_bytes`` is out of range.
     #[pyo3(signature = (*, raw=false, batch_bytes=1 << 20))]
-    fn batches(this: Py<Self>, raw: bool, batch_bytes: usize) -> PyResult<PartitionBatches> {
+    fn batches(
+        this: Py<Self>,
+        raw: bool,
+        #[pyo3(from_py_with = int)] batch_bytes: usize,
+    ) -> PyResult<PartitionBatches> {
         PartitionBatches::of(next_rows(this), raw, batch_bytes)
     }
 

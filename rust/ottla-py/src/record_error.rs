@@ -1,5 +1,6 @@
 //! `RecordError`: a record to blame for a refusal.
 
+use crate::integers::int;
 use ottla_format::error_code::ErrorCode;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -38,7 +39,11 @@ impl RecordError {
     const MATCH_ARGS: (&str, &str, &str) = ("batch_index", "message", "error");
 
     #[new]
-    fn new(batch_index: u32, message: String, error: i16) -> PyResult<Self> {
+    fn new(
+        #[pyo3(from_py_with = int)] batch_index: u32,
+        message: String,
+        #[pyo3(from_py_with = int)] error: i16,
+    ) -> PyResult<Self> {
         Ok(Self { batch_index, message, error: error_of(error)? })
     }
 

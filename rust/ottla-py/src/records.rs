@@ -4,6 +4,7 @@ use crate::bytes::SharedBytes;
 use crate::calls::{attached, detached};
 use crate::check::with_checker;
 use crate::errors::to_python;
+use crate::integers::int;
 use crate::shown::{bytes_shown, fields_html};
 use ottla_audit::rows::BufferedRecords;
 use ottla_audit::rows::columns::{RECORD_COLUMNS, RecordPart};
@@ -258,12 +259,12 @@ impl Record {
     #[expect(clippy::too_many_arguments, reason = "one per field")]
     fn new(
         py: Python<'_>,
-        offset: i64,
-        timestamp: i64,
+        #[pyo3(from_py_with = int)] offset: i64,
+        #[pyo3(from_py_with = int)] timestamp: i64,
         key: Option<Py<PyBytes>>,
         value: Option<Py<PyBytes>>,
         headers: Option<Vec<HeaderPair<'_>>>,
-        sequence: i32,
+        #[pyo3(from_py_with = int)] sequence: i32,
         is_control: bool,
     ) -> PyResult<Self> {
         let (read_key, read_value) = (Self::part(py, key.as_ref()), Self::part(py, value.as_ref()));

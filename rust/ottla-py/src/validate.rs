@@ -3,6 +3,7 @@
 use crate::bytes::SharedBytes;
 use crate::calls::{attached, detached};
 use crate::check::with_checker;
+use crate::integers::int;
 use crate::record_error::RecordError;
 use crate::records::{RecordIterator, iterate};
 use crate::request_options::{Integer, OriginName, RequestOptions, profile_of, release_of};
@@ -108,7 +109,7 @@ pub(crate) fn validate_stored(
     batch: &Bound<'_, PyAny>,
     config: Option<&Bound<'_, PyAny>>,
     now_ms: Integer,
-    base_offset: i64,
+    #[pyo3(from_py_with = int)] base_offset: i64,
     profile: &str,
     kafka_version: Option<&str>,
 ) -> PyResult<Verdict> {
