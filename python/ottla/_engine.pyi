@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
+from ottla._engine_columns import Columns, FetchedColumns, PartitionBatches, PartitionRecords
 from ottla._engine_logs import (
     directory_kind,
     file_name,
@@ -31,6 +32,7 @@ from ottla._engine_plane import (
 )
 from ottla._engine_producers import AbortedTransaction, ProducerState, RememberedBatch
 from ottla.errors import RecordBatchError
+from ottla.records.config import TopicConfig
 
 __all__ = [
     "BOOTSTRAP_CHECKPOINT",
@@ -210,6 +212,7 @@ TRANSACTION_STATE: str
 CLUSTER_METADATA: str
 # Below Python 3.12 a checker does not see that an array of NumPy has a buffer.
 _Data: TypeAlias = Buffer | NDArray[Any]
+_Config: TypeAlias = TopicConfig | TopicSettings | None
 _Level: TypeAlias = Literal["crc", "decode", "full"]
 _TimestampType: TypeAlias = Literal["create_time", "log_append_time", "no_timestamp_type"]
 _Compression: TypeAlias = Literal["none", "gzip", "snappy", "lz4", "zstd"]
@@ -275,25 +278,6 @@ class FetchedRecords:
     def error(self) -> RecordBatchError | None: ...
     def split(self, count: int) -> tuple[FetchedRecords, FetchedRecords]: ...
     def records(self, topic: str, partition: int) -> list[ConsumerRecord]: ...
-
-@final
-class FetchedColumns:
-    def __len__(self) -> int: ...
-    @property
-    def topics(self) -> tuple[str, ...]: ...
-    @property
-    def topic_index(self) -> NDArray[np.int32]: ...
-    @property
-    def partition(self) -> NDArray[np.int32]: ...
-    @property
-    def offset(self) -> NDArray[np.int64]: ...
-    @property
-    def timestamp_ms(self) -> NDArray[np.int64]: ...
-    @property
-    def key(self) -> tuple[Any, ...]: ...
-    @property
-    def value(self) -> tuple[Any, ...]: ...
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 def fetched(
     data: Buffer,
@@ -406,8 +390,8 @@ def build_batch_from_columns(
     log_append_time_ms: int | None = None,
 ) -> bytes: ...
 def validate(
-    records: object,
-    config: object = None,
+    records: _Data,
+    config: _Config = None,
     *,
     now_ms: int,
     api_version: int | None = 11,
@@ -419,8 +403,8 @@ def validate(
     kafka_version: str | None = None,
 ) -> Verdict: ...
 def validate_each(
-    records: object,
-    config: object = None,
+    records: _Data,
+    config: _Config = None,
     *,
     now_ms: int,
     api_version: int | None = 11,
@@ -432,8 +416,8 @@ def validate_each(
     kafka_version: str | None = None,
 ) -> list[SetPart]: ...
 def validate_stored(
-    batch: object,
-    config: object = None,
+    batch: _Data,
+    config: _Config = None,
     *,
     now_ms: int,
     base_offset: int,
@@ -445,7 +429,7 @@ def leader_error_codes() -> list[ErrorCode]: ...
 def validate_column(
     ends: NDArray[np.int64],
     data: NDArray[np.uint8],
-    config: object,
+    config: _Config | Sequence[TopicConfig | None],
     *,
     now_ms: int | Sequence[int | None] | None,
     api_version: int | Sequence[int | None] | None,
@@ -460,7 +444,7 @@ def validate_column(
 def split_column(
     ends: NDArray[np.int64],
     data: NDArray[np.uint8],
-    config: object,
+    config: _Config | Sequence[TopicConfig | None],
     half: Literal["valid", "quarantine"],
     *,
     now_ms: int | Sequence[int | None] | None,
@@ -679,34 +663,6 @@ class RecordIterator:
     def __length_hint__(self) -> int: ...
 
 @final
-class PartitionRecords:
-    def __new__(
-        cls,
-        segments: _Segments,
-        *,
-        isolation: str,
-        start_offset: int,
-        end_offset: int,
-        stopped_cleanly: bool,
-        on_damage: Callable[[dict[str, Any]], object],
-        on_end: Callable[[int], object],
-        on_missing: Callable[[int], int | None],
-    ) -> PartitionRecords: ...
-    def __iter__(self) -> Iterator[Record]: ...
-    def __next__(self) -> Record: ...
-    def batches(self, *, raw: bool = False, batch_bytes: int = ...) -> PartitionBatches: ...
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
-    stopped_by: Final[tuple[int, int] | None]
-    log_end_offset: Final[int | None]
-
-@final
-class PartitionBatches:
-    def __iter__(self) -> PartitionBatches: ...
-    def __next__(self) -> TableBatch: ...
-    def __arrow_c_schema__(self) -> object: ...
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
-
-@final
 class QuorumLog:
     def __new__(cls, path: str | PathLike[str], *, segment_bytes: int) -> QuorumLog: ...
     @property
@@ -760,19 +716,6 @@ class Record:
     sequence: Final[int]
     control: Final[str | None]
     coordinator_epoch: Final[int | None]
-
-@final
-class Columns:
-    def __len__(self) -> int: ...
-    offset: Final[NDArray[np.int64]]
-    timestamp: Final[NDArray[np.int64]]
-    key_position: Final[NDArray[np.uint32]]
-    key_length: Final[NDArray[np.int32]]
-    value_position: Final[NDArray[np.uint32]]
-    value_length: Final[NDArray[np.int32]]
-    inflated: Final[bytes]
-    def numbers(self) -> tuple[NDArray[Any], ...]: ...
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 @final
 class Segment:
@@ -946,7 +889,7 @@ class VerificationGuard: ...
 class Leader:
     def __new__(
         cls,
-        config: Any = None,
+        config: _Config = None,
         *,
         topic: str = ...,
         partition: int = 0,
@@ -960,8 +903,8 @@ class Leader:
     ) -> Leader: ...
     @staticmethod
     def restore(
-        snapshot: object | None,
-        stored_batches_after: object | None = None,
+        snapshot: _Data | None,
+        stored_batches_after: _Data | Iterable[_Data] | None = None,
         *,
         now_ms: int,
         snapshot_offset: int = 0,
@@ -971,7 +914,7 @@ class Leader:
         high_watermark: int | None = None,
         aborted_transactions: Sequence[AbortedTransaction] = ...,
         is_recovery: bool = False,
-        config: Any = None,
+        config: _Config = None,
         topic: str = ...,
         partition: int = 0,
         leader_epoch: int = ...,
@@ -982,9 +925,9 @@ class Leader:
     ) -> Leader: ...
     @staticmethod
     def from_bytes(
-        state: object,
+        state: _Data,
         *,
-        config: Any = None,
+        config: _Config = None,
         topic: str = ...,
         partition: int = 0,
         leader_epoch: int = ...,
@@ -996,7 +939,7 @@ class Leader:
     def to_bytes(self) -> bytes: ...
     def append(
         self,
-        records: object,
+        records: _Data,
         *,
         now_ms: int,
         api_version: int | None = ...,
@@ -1004,7 +947,7 @@ class Leader:
         origin: str = "client",
         guard: VerificationGuard | None = None,
     ) -> Verdict: ...
-    def append_as_follower(self, records: object, *, now_ms: int) -> Verdict: ...
+    def append_as_follower(self, records: _Data, *, now_ms: int) -> Verdict: ...
     def begin_verification(
         self,
         producer_id: int,
@@ -1030,8 +973,8 @@ class Leader:
     def truncate(
         self,
         offset: int,
-        snapshot: object | None = None,
-        stored_batches_after: object | None = None,
+        snapshot: _Data | None = None,
+        stored_batches_after: _Data | Iterable[_Data] | None = None,
         *,
         now_ms: int,
         snapshot_offset: int = 0,

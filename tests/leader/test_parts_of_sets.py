@@ -57,7 +57,7 @@ def test_options_of_a_set_that_is_taken_apart_are_checked_as_those_of_a_verdict(
     with pytest.raises(ValueError, match="origin is 'client'"):
         validate_each(KEYED, now_ms=0, origin="replica")
     with pytest.raises(TypeError, match="bytes-like"):
-        validate_each("text", now_ms=0)
+        validate_each("text", now_ms=0)  # type: ignore[arg-type]
 
 
 def test_a_stored_batch_keeps_its_offset_and_needs_no_transactional_id() -> None:
@@ -101,7 +101,7 @@ def test_bad_options_of_a_stored_batch_are_refused() -> None:
     with pytest.raises(ValueError, match="now_ms"):
         validate_stored(KEYED, now_ms=2**63, base_offset=0)
     with pytest.raises(TypeError, match="bytes-like"):
-        validate_stored(7, now_ms=0, base_offset=0)
+        validate_stored(7, now_ms=0, base_offset=0)  # type: ignore[arg-type]
 
 
 def test_a_leader_refuses_keywords_that_it_does_not_have() -> None:

@@ -34,7 +34,7 @@ def again(snapshot: Path, before: Path | None = None) -> bytes:
     offset = int(snapshot.stem)
     first = int(min(snapshot.parent.glob("*.log")).stem)
     leader = ottla.Leader.restore(
-        before and before.read_bytes(),
+        before.read_bytes() if before else None,
         segments(snapshot),
         snapshot_offset=int(before.stem) if before else first,
         log_start_offset=first,

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 import ottla
+import pyarrow as pa
 import pytest
 from ottla import RecordBatchError, TruncatedBatchError
 from ottla.records import fetched
@@ -98,6 +99,8 @@ CHANGING: dict[str, Callable[[bytearray], Any]] = {
     "a read-only view": lambda data: memoryview(data).toreadonly(),
     "an array": lambda data: np.frombuffer(data, np.uint8),
     "an array of an array": lambda data: np.frombuffer(memoryview(data), np.uint8)[:],
+    "a buffer of Arrow": pa.py_buffer,
+    "a slice of a buffer of Arrow": lambda data: pa.py_buffer(data).slice(0),
 }
 
 
@@ -112,6 +115,35 @@ def test_what_was_read_of_memory_that_changes_later_stays(given: str) -> None:
     assert [record.offset for batch in batches for record in batch.records()] == list(range(30))
     assert columns.value_length.tolist() == [1000] * 30
     assert bytes(verdict.stored_parts[1]) == wanted[61:]
+
+
+ARROW: dict[str, Callable[[bytes], Any]] = {
+    "of bytes": pa.py_buffer,
+    "of an array": lambda data: pa.array([b"0123456789", data], pa.binary()).buffers()[2].slice(10),
+    "viewed": lambda data: viewed(pa.py_buffer(bytes(10) + data))[10:],
+    "as numbers": lambda data: np.frombuffer(pa.py_buffer(data), np.int8),
+}
+
+
+@pytest.mark.parametrize("size", [3, 80], ids=["small", "large"])
+@pytest.mark.parametrize("given", ARROW)
+def test_a_buffer_of_arrow_is_read_as_its_bytes_and_may_go_before_what_was_read(
+    given: str, size: int
+) -> None:
+    data = built(size)
+    before = pa.total_allocated_bytes()
+    shown = ARROW[given](data)
+    assert ottla.check_batches(shown) == size
+    assert [*ottla.read(shown)] == [*ottla.read(data)]
+    assert ottla.read_columns(shown) == ottla.read_columns(data)
+    assert len(fetched(shown, 0)) == size
+    batch, verdict = ottla.RecordBatch(shown), ottla.validate(shown, now_ms=NOW, base_offset=7)
+    leader = ottla.Leader(next_offset=7)
+    assert leader.append(shown, now_ms=NOW) == verdict
+    del shown
+    assert pa.total_allocated_bytes() == before
+    assert bytes(batch) == data
+    assert verdict.stored == ottla.validate(data, now_ms=NOW, base_offset=7).stored
 
 
 @contextmanager

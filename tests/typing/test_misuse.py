@@ -1,4 +1,4 @@
-"""Ten mistakes of users that checkers of types complain about, and what is right instead.
+"""Mistakes of users that checkers of types complain about, and what is right instead.
 
 mypy in its strict mode and pyright (as basedpyright, which comes with what it runs on) both see
 both halves, the mistakes with an error in the line of each, the others without any.
@@ -30,6 +30,18 @@ PAIRS = {
     "a path in place of bytes": (
         'ottla.check_batches("examples/data/orders-0")',
         "ottla.check_batches(data)",
+    ),
+    "text in place of records": (
+        'ottla.validate("three apples", now_ms=0)',
+        "ottla.validate(bytes(batch), now_ms=0)",
+    ),
+    "records that are not bytes yet": (
+        "ottla.Leader().append([order], now_ms=0)",
+        "ottla.Leader().append(ottla.build_batch([order]), now_ms=0)",
+    ),
+    "a configuration that is none": (
+        'ottla.Leader({"compression.type": "zstd"})',
+        'ottla.Leader(ottla.TopicConfig(compression_type="zstd"))',
     ),
     "a level that is none": (
         'ottla.check_batches(data, level="deep")',
