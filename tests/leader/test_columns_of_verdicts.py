@@ -128,5 +128,6 @@ def test_sets_outside_the_data_are_refused(ends: list[int]) -> None:
 
 
 def test_a_config_of_another_kind_is_refused() -> None:
+    configs: list[Any] = [{}]
     with pytest.raises(TypeError, match="config is a TopicConfig, not dict"):
-        validate_column(*column_of([PLAIN]), [{}], profile="strict", **CONSTANTS)  # type: ignore[list-item]
+        validate_column(*column_of([PLAIN]), configs, profile="strict", **CONSTANTS)
