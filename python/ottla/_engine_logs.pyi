@@ -1,6 +1,6 @@
 # Directories by the names in them, and logs that are judged whole: a part of `_engine`.
-from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias
 
 from ottla._engine import PackedLog, _PartitionState
 
@@ -22,6 +22,22 @@ _FileKind: TypeAlias = Literal[
 ]
 _FileState: TypeAlias = Literal["live", "deleted", "swap", "cleaned", "temporary"]
 
+_Offsets: TypeAlias = tuple[int | None, int | None, int | None, int | None]
+
+class _ListedPartition(Protocol):
+    @property
+    def directory(self) -> bytes: ...
+    @property
+    def topic(self) -> str | None: ...
+    @property
+    def state(self) -> _PartitionState: ...
+    @property
+    def names(self) -> tuple[bytes, ...]: ...
+    @property
+    def sizes(self) -> tuple[int, ...]: ...
+    @property
+    def stopped_cleanly(self) -> bool: ...
+
 def parse_file_name(name: bytes) -> tuple[_FileKind, _FileState, int | None]: ...
 def refuses_start(name: bytes) -> bool: ...
 def parse_partition_name(name: bytes) -> tuple[bytes, int, _PartitionState] | None: ...
@@ -35,22 +51,10 @@ def list_plain_partitions(
     directories: Sequence[bytes], *, threads: int = 1
 ) -> list[tuple[tuple[bytes, ...], tuple[int, ...], tuple[int, ...]] | None]: ...
 def judge_clean(
-    directory: bytes,
-    names: tuple[bytes, ...],
-    sizes: Sequence[int],
+    partitions: Sequence[tuple[_ListedPartition, _Offsets]],
     *,
-    state: str,
+    settings: Mapping[str, Mapping[str, Any]],
     level: str,
     now_ms: int,
-    stopped_cleanly: bool,
-    is_consumer_offsets: bool,
-    topic: str,
-    log_start_offset: int | None,
-    recovery_point: int | None,
-    high_watermark: int | None,
-    first_dirty_offset: int | None,
-    cleanup_policy: str | None = None,
-    remote_storage: bool | None = None,
-    max_message_bytes: int | None = None,
-    is_preallocated: bool | None = None,
-) -> tuple[PackedLog, str | None, tuple[int, int]] | None: ...
+    progress: Callable[[int], object] | None = None,
+) -> list[tuple[PackedLog, str | None, int] | None]: ...

@@ -73,7 +73,10 @@ OFFSET_CHECKPOINTS = (RECOVERY_POINTS, LOG_START_OFFSETS, HIGH_WATERMARKS, CLEAN
 """Names of the files of a log directory that have an offset for each partition."""
 
 
-_Offsets: TypeAlias = "Mapping[tuple[str, int], int]"
+Offsets: TypeAlias = "tuple[int | None, int | None, int | None, int | None]"
+"""The entries of one partition."""
+
+_Entries: TypeAlias = "Mapping[tuple[str, int], int]"
 """The offsets in a checkpoint, by topic and partition."""
 
 
@@ -82,8 +85,8 @@ class Checkpoints:
 
     def __init__(self, files: Files = ANYWHERE) -> None:
         self._files = files
-        self._entries: dict[tuple[bytes, bytes], _Offsets] = {}
-        self._all_of: dict[bytes, list[tuple[bytes, _Offsets]]] = {}
+        self._entries: dict[tuple[bytes, bytes], _Entries] = {}
+        self._all_of: dict[bytes, list[_Entries]] = {}
         """All checkpoints of a log directory, by its path."""
         self._known: dict[bytes, Mapping[bytes, int | None]] = {}
         """Offsets that were read elsewhere, by directory of the partition."""
@@ -96,18 +99,19 @@ class Checkpoints:
             return known[name]
         return self._read(_above(partition), name).get(_key(partition))
 
-    def offsets(self, partition: Partition) -> dict[bytes, int | None]:
-        """Returns a partition's entries by the names of the checkpoints."""
+    def offsets(self, partition: Partition) -> Offsets:
+        """Returns a partition's entries in the order of `OFFSET_CHECKPOINTS`."""
         if self._known:
-            return {name: self.offset(partition, name) for name in OFFSET_CHECKPOINTS}
+            known = [self.offset(partition, name) for name in OFFSET_CHECKPOINTS]
+            return known[0], known[1], known[2], known[3]
         above, key = _above(partition), _key(partition)
         checkpoints = self._all_of.get(above)
         if checkpoints is None:
-            checkpoints = [(name, self._read(above, name)) for name in OFFSET_CHECKPOINTS]
-            self._all_of[above] = checkpoints
-        return {name: offsets.get(key) for name, offsets in checkpoints}
+            checkpoints = self._all_of[above] = [self._read(above, n) for n in OFFSET_CHECKPOINTS]
+        points, starts, ends, cleaned = checkpoints
+        return points.get(key), starts.get(key), ends.get(key), cleaned.get(key)
 
-    def _read(self, above: bytes, name: bytes) -> _Offsets:
+    def _read(self, above: bytes, name: bytes) -> _Entries:
         with self._lock:
             entries = self._entries.get((above, name))
             if entries is None:

@@ -1,121 +1,199 @@
-//! A whole log judged in one call, where nothing is found: the common case.
+//! Whole logs judged many at a time, where nothing is found: the common case.
 
 use crate::calls::detached;
 use crate::check::level_of;
 use crate::packed_log::PackedLog;
 use crate::partition::PartitionScan;
 use crate::place::open_file;
+use crate::progress::Progress;
 use crate::scanners::with_scanner;
 use ottla_audit::partition::clean::{self, LogFiles, WholeLog};
-use ottla_audit::{PartitionContext, SegmentContext};
-use ottla_log::names::PartitionState;
+use ottla_audit::{PartitionContext, Scanner, SegmentContext};
+use ottla_log::names::{CONSUMER_OFFSETS, PartitionState};
 use ottla_log::source::Source;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::PyBytes;
+use std::collections::HashMap;
 use std::io;
+use std::time::{Duration, Instant};
+
+/// Nobody who waits for progress, or for an end, waits longer than for this and one more log.
+const REPORTED_EVERY: Duration = Duration::from_millis(20);
 
 /// The files of a directory of this machine.
-struct Directory {
-    path: Vec<u8>,
+struct Directory<'a> {
+    path: &'a [u8],
 }
 
-impl LogFiles for Directory {
+impl LogFiles for Directory<'_> {
     fn open(&self, name: &[u8]) -> io::Result<Box<dyn Source>> {
-        let mut path = self.path.clone();
-        path.push(b'/');
-        path.extend_from_slice(name);
-        Ok(Box::new(open_file(&path)?))
+        Ok(Box::new(open_file(&[self.path, name].join(&b'/'))?))
     }
 }
 
-/// The packed log, the topic's id, and where the log begins and ends.
-type Judged = (PackedLog, Option<String>, (i64, i64));
-
-/// Judges all live segments of a partition and the files beside them, without the interpreter's lock.
-/// ``None`` if anything is found, cannot be read, or is not as ever: then only the long way tells what.
-///
-/// Args:
-///     directory: of the partition, on this machine.
-///     names, sizes: of its files as they were listed, each a regular file or a link to one.
-///     state: of the partition.
-///     level, now_ms, stopped_cleanly, is_consumer_offsets: see :class:`Segment`.
-///     topic, log_start_offset, recovery_point, high_watermark, first_dirty_offset, cleanup_policy,
-///         remote_storage, max_message_bytes, is_preallocated: see :func:`merge_partition`.
-///
-/// Raises:
-///     ValueError: there is no such state or level.
-#[pyfunction]
-#[pyo3(signature = (
-    directory, names, sizes, *, state, level, now_ms, stopped_cleanly, is_consumer_offsets, topic,
-    log_start_offset, recovery_point, high_watermark, first_dirty_offset, cleanup_policy=None,
-    remote_storage=None, max_message_bytes=None, is_preallocated=None
-))]
-#[expect(clippy::too_many_arguments, reason = "by name")]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
-pub(crate) fn judge_clean(
-    py: Python<'_>,
-    directory: Vec<u8>,
-    names: Bound<'_, PyTuple>,
-    sizes: Vec<u64>,
-    state: &str,
-    level: &str,
-    now_ms: i64,
-    stopped_cleanly: bool,
-    is_consumer_offsets: bool,
+/// A partition as it was listed.
+#[derive(FromPyObject)]
+pub(crate) struct ListedPartition<'py> {
+    directory: Bound<'py, PyBytes>,
     topic: String,
-    log_start_offset: Option<i64>,
-    recovery_point: Option<i64>,
-    high_watermark: Option<i64>,
-    first_dirty_offset: Option<i64>,
+    state: String,
+    names: Vec<Bound<'py, PyBytes>>,
+    sizes: Vec<u64>,
+    stopped_cleanly: bool,
+}
+
+/// What is known of the configuration of a topic.
+#[derive(Clone, Debug, Default, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct KnownSettings {
     cleanup_policy: Option<String>,
     remote_storage: Option<bool>,
     max_message_bytes: Option<u64>,
     is_preallocated: Option<bool>,
-) -> PyResult<Option<Judged>> {
+}
+
+/// What checkpoints know of a partition: recovery point, start of the log, high watermark, and the first
+/// offset that the cleaner has not cleaned.
+type Offsets = (Option<i64>, Option<i64>, Option<i64>, Option<i64>);
+
+/// A log to judge.
+struct Log<'a> {
+    directory: &'a [u8],
+    names: Vec<&'a [u8]>,
+    sizes: &'a [u64],
+    state: PartitionState,
+    segment: SegmentContext,
+    partition: PartitionContext,
+}
+
+/// What a log without findings adds to tables, the topic's id, and where the log ends.
+type Judged = (PackedLog, Option<String>, i64);
+
+/// Judges all live segments of partitions and the files beside them, without the interpreter's lock.
+/// Returns for each partition its packed log, the topic's id and the end of the log; ``None`` for one in
+/// which anything is found, cannot be read, or is not as ever: then only the long way tells what.
+///
+/// Args:
+///     partitions: with the attributes of :class:`ottla.logs.inventory.Partition`, all files regular and
+///         on this machine; each with its offsets by checkpoints: recovery point, log start offset, high
+///         watermark, and the first that is not cleaned.
+///     settings: what is known of the configuration of topics, see :func:`merge_partition`.
+///     level, now_ms: see :class:`Segment`.
+///     progress: called several times a second, and at the end, with the bytes of the logs judged so
+///         far; returns whether to continue.
+///
+/// Raises:
+///     ValueError: there is no such state or level.
+///     AuditCancelledError: ``progress`` stopped it.
+#[pyfunction]
+#[pyo3(signature = (partitions, *, settings, level, now_ms, progress=None))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn judge_clean(
+    py: Python<'_>,
+    partitions: Vec<(ListedPartition<'_>, Offsets)>,
+    settings: HashMap<String, KnownSettings>,
+    level: &str,
+    now_ms: i64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<Option<Judged>>> {
     let level = level_of(level)?;
-    let state = PartitionState::from_name(state)
-        .ok_or_else(|| PyValueError::new_err(format!("{state} is no state of a partition")))?;
-    let names: Vec<Bound<'_, PyBytes>> =
-        names.iter().map(|name| Ok(name.cast_into::<PyBytes>()?)).collect::<PyResult<_>>()?;
-    let names: Vec<&[u8]> = names.iter().map(PyBytesMethods::as_bytes).collect();
-    let segment = SegmentContext {
-        stopped_cleanly,
-        is_consumer_offsets,
-        now_ms,
-        ..SegmentContext::default()
-    };
-    let context = PartitionContext {
-        topic: Some(topic),
-        log_start_offset,
-        recovery_point,
-        high_watermark,
-        max_message_bytes,
-        is_preallocated,
-        first_dirty_offset,
-        cleanup_policy,
-        remote_storage,
-        is_head: true,
-        is_consumer_offsets,
-        ..PartitionContext::default()
-    };
-    let log = WholeLog {
-        names: &names,
-        sizes: &sizes,
-        state,
-        segment,
-        files: &Directory { path: directory },
-    };
-    detached(py, || {
-        let clean = with_scanner(level, |scanner| clean::judge(&log, context, scanner))?;
+    let logs = partitions
+        .iter()
+        .map(|(partition, offsets)| Log::of(partition, *offsets, &settings, now_ms))
+        .collect::<PyResult<Vec<_>>>()?;
+    let progress = Progress::new(progress);
+    let judged =
+        detached(py, || with_scanner(level, |scanner| judge_all(logs, scanner, &progress)))?;
+    match progress.into_error(py, "the audit was stopped") {
+        Some(error) => Err(error),
+        None => Ok(judged),
+    }
+}
+
+/// Judges logs one after the other until `progress` stops it.
+fn judge_all(
+    logs: Vec<Log<'_>>,
+    scanner: &mut Scanner,
+    progress: &Progress,
+) -> Vec<Option<Judged>> {
+    let mut judged = Vec::with_capacity(logs.len());
+    let mut bytes: u64 = 0;
+    let mut reported: Option<Instant> = None;
+    for log in logs {
+        let found = log.judge(scanner);
+        bytes = bytes.saturating_add(found.as_ref().map_or(0, |(packed, ..)| packed.bytes()));
+        judged.push(found);
+        if reported.is_none_or(|at| at.elapsed() >= REPORTED_EVERY) {
+            if !progress.report(bytes) {
+                return judged;
+            }
+            reported = Some(Instant::now());
+        }
+    }
+    progress.report(bytes);
+    judged
+}
+
+impl<'a> Log<'a> {
+    fn of(
+        partition: &'a ListedPartition<'_>,
+        offsets: Offsets,
+        settings: &HashMap<String, KnownSettings>,
+        now_ms: i64,
+    ) -> PyResult<Self> {
+        let ListedPartition { directory, topic, state, names, sizes, stopped_cleanly } = partition;
+        let state = PartitionState::from_name(state)
+            .ok_or_else(|| PyValueError::new_err(format!("{state} is no state of a partition")))?;
+        let is_consumer_offsets = topic == CONSUMER_OFFSETS;
+        let settings = settings.get(topic).cloned().unwrap_or_default();
+        let (recovery_point, log_start_offset, high_watermark, first_dirty_offset) = offsets;
+        // Both are about the end of the live log.
+        let is_live = state == PartitionState::Live;
+        Ok(Self {
+            directory: directory.as_bytes(),
+            names: names.iter().map(PyBytesMethods::as_bytes).collect(),
+            sizes,
+            state,
+            segment: SegmentContext {
+                stopped_cleanly: *stopped_cleanly,
+                is_consumer_offsets,
+                now_ms,
+                ..SegmentContext::default()
+            },
+            partition: PartitionContext {
+                topic: Some(topic.clone()),
+                log_start_offset,
+                recovery_point: recovery_point.filter(|_| is_live),
+                high_watermark: high_watermark.filter(|_| is_live),
+                max_message_bytes: settings.max_message_bytes,
+                is_preallocated: settings.is_preallocated,
+                first_dirty_offset,
+                cleanup_policy: settings.cleanup_policy,
+                remote_storage: settings.remote_storage,
+                is_head: true,
+                is_consumer_offsets,
+                ..PartitionContext::default()
+            },
+        })
+    }
+
+    fn judge(self, scanner: &mut Scanner) -> Option<Judged> {
+        let log = WholeLog {
+            names: &self.names,
+            sizes: self.sizes,
+            state: self.state,
+            segment: self.segment,
+            files: &Directory { path: self.directory },
+        };
+        let clean = clean::judge(&log, self.partition, scanner)?;
         let scans = &clean.scans;
         let merged = PartitionScan {
             files: (0..).take(scans.len()).collect(),
             inner: clean.merged,
             context: clean.context,
         };
-        let extent = (merged.inner.log_start_offset, merged.inner.log_end_offset);
         let packed = PackedLog::of((0..).zip(scans), &[&merged]);
-        Some((packed, clean.topic_id, extent))
-    })
+        Some((packed, clean.topic_id, merged.inner.log_end_offset))
+    }
 }

@@ -119,6 +119,11 @@ impl PackedLog {
         Self { data: data.into(), pieces: pieces.into(), batches, records, bytes }
     }
 
+    /// Bytes of its files.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     fn rows_in(&self, section: u8) -> u64 {
         let pieces = self.pieces.iter().filter(|piece| piece.section == section);
         pieces.map(|piece| u64::from(piece.rows)).sum()
@@ -221,8 +226,8 @@ impl PackedLog {
     }
 
     /// Bytes of its files.
-    #[getter]
-    fn bytes(&self) -> u64 {
+    #[getter(bytes)]
+    fn get_bytes(&self) -> u64 {
         self.bytes
     }
 

@@ -13,9 +13,11 @@ from ottla import _engine
 from ottla.audit.result.columns import TABLES
 from ottla.audit.run import threads
 from ottla.audit.run.scan import scan_request
+from ottla.errors import AuditCancelledError
+from ottla.logs.listing import take_inventory
 from support import damage
 from support.finding_case import Case
-from support.logs import segment, segment_name, write_log_directory, write_partition
+from support.logs import TIMESTAMP, segment, segment_name, write_log_directory, write_partition
 from support.mutated_directories import write_mutated_directory
 from support.random_logs import write_random_log
 
@@ -133,6 +135,61 @@ def test_a_log_with_a_finding_goes_the_long_way_and_the_others_do_not(
     monkeypatch.setattr(threads, "scan_request", noted)
     assert ottla.audit(directory).exit_code == 2
     assert set(scanned) == {"orders-1"}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_logs_judged_together_are_in_the_order_of_the_plan(
+    tmp_path: Path,
+    by_the_long_way: Callable[..., dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    count: int,
+) -> None:
+    """Of eleven logs two are damaged, which are judged after those that a call took with them."""
+    monkeypatch.setattr(threads, "LOGS_AT_ONCE", 4)
+    monkeypatch.setattr(threads, "SHARES", 1)
+    for number in range(11):
+        data = bytearray(segment(2 + number % 3))
+        if number in (3, 8):
+            data[-1] ^= 1
+        write_partition(tmp_path / f"orders-{number}", {0: bytes(data)})
+    found = told(tmp_path, threads=count)
+    assert found == by_the_long_way(tmp_path, threads=1)
+    assert [row["partition"] for row in found["findings"]] == [3, 8]
+    assert len(found["metrics"]) == 11
+
+
+def test_whoever_waits_is_told_while_logs_are_judged_together(tmp_path: Path) -> None:
+    """After the first log, so that one with slow files is not waited for behind many others."""
+    write_log_directory(tmp_path / "logs")
+    partitions = [(p, (None,) * 4) for p in take_inventory([tmp_path]).partitions]
+    reported: list[int] = []
+
+    def stop(read: int) -> bool:
+        reported.append(read)
+        return False
+
+    with pytest.raises(AuditCancelledError):
+        _engine.judge_clean(
+            partitions, settings={}, level="full", now_ms=2 * TIMESTAMP, progress=stop
+        )
+    assert reported == [2 * len(segment(4))]
+
+
+@pytest.mark.parametrize(
+    ("changed", "level", "fault"),
+    [
+        ({"state": "gone"}, "full", "gone is no state of a partition"),
+        ({}, "quick", "level"),
+    ],
+)
+def test_states_and_levels_that_are_none_are_refused(
+    tmp_path: Path, changed: dict[str, Any], level: str, fault: str
+) -> None:
+    write_log_directory(tmp_path / "logs")
+    (partition, *_) = take_inventory([tmp_path]).partitions
+    given = [(partition._replace(**changed), (None,) * 4)]
+    with pytest.raises(ValueError, match=fault):
+        _engine.judge_clean(given, settings={}, level=level, now_ms=0)
 
 
 def test_progress_reaches_the_end_over_clean_logs(tmp_path: Path) -> None:

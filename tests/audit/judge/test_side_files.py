@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from ottla.audit.judge.side_files import (
-    LogRange,
     check_log_directories,
     check_partition,
     check_segments,
@@ -18,13 +17,13 @@ from ottla.storage import LocalFiles
 from support.logs import TOPIC_ID, segment, segment_name, write_log_directory, write_partition
 
 
-def names_of(log_directory: Path, ranges: dict[str, int]) -> list[tuple[str, str]]:
+def names_of(log_directory: Path, ends: dict[str, int]) -> list[tuple[str, str]]:
     """Findings around the segments of a log directory whose logs end at these offsets."""
     listed = take_inventory([log_directory])
     known = {
-        p.directory: LogRange(0, ranges[listed.display(p.directory)])
+        p.directory: ends[listed.display(p.directory)]
         for p in listed.partitions
-        if listed.display(p.directory) in ranges
+        if listed.display(p.directory) in ends
     }
     findings = [*check_log_directories(listed.log_directories, listed, known)]
     topic_ids: dict[bytes, str | None] = {}
@@ -49,7 +48,7 @@ def test_a_checkpoint_beyond_the_end_tells_what_is_gone(tmp_path: Path, name: st
     log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
     (log_directory / name).write_text("0\n1\norders 0 26\n")
     listed = take_inventory([log_directory])
-    log = {listed.partitions[0].directory: LogRange(0, 24)}
+    log = {listed.partitions[0].directory: 24}
     (finding,) = check_log_directories(listed.log_directories, listed, log)
     assert (finding.name, finding.severity) == ("checkpoint-mismatch", "error")
     assert finding.path == bytes(log_directory / name)
@@ -73,7 +72,7 @@ def test_a_checkpoint_beyond_the_end_says_what_kafka_makes_of_it(
     log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
     (log_directory / name).write_text("0\n1\norders 0 26\n")
     listed = take_inventory([log_directory])
-    log = {listed.partitions[0].directory: LogRange(0, 24)}
+    log = {listed.partitions[0].directory: 24}
     (finding,) = check_log_directories(listed.log_directories, listed, log)
     assert finding.severity == severity
     assert consequence in finding.message

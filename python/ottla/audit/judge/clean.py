@@ -1,4 +1,4 @@
-"""Logs in which nothing is found, each judged in one call of the engine: what most logs are.
+"""Logs in which nothing is found, many judged in one call of the engine: what most logs are.
 
 Only a log with something to tell goes the long way, on which Python takes part for each file and
 finding. Both come to the same result; `tests/audit/judge/test_clean.py` holds them together.
@@ -6,30 +6,28 @@ finding. Both come to the same result; `tests/audit/judge/test_clean.py` holds t
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from ottla import _engine
-from ottla.audit.judge.judge import JudgedLog
 from ottla.audit.judge.merge import settings_of
-from ottla.audit.judge.side_files import LogRange
-from ottla.logs.names import (
-    CLEANER_OFFSETS,
-    HIGH_WATERMARKS,
-    LOG_START_OFFSETS,
-    RECOVERY_POINTS,
-)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
     from ottla.audit.judge.context import Surroundings
     from ottla.audit.plan.plan import Log
+    from ottla.logs.inventory import Partition
+
+    CleanLog: TypeAlias = tuple[_engine.PackedLog, str | None, int]
+    """What a log adds to tables, the topic's id, and where the log ends."""
 
 MAX_BYTES = 8 << 20
-"""Of a log that is judged at once: as much as a thread reads before it looks whether to stop."""
+"""Of logs that are judged at once: as much as a thread reads before it looks whether to stop."""
 
 
 def may_be_clean(log: Log) -> bool:
-    """Whether a log is small, whole and on this machine, so that one call may do.
+    """Whether a log is small, whole and on this machine, so that the engine may judge it alone.
 
     Of a local log; its copies are not asked about.
     """
@@ -41,38 +39,35 @@ def may_be_clean(log: Log) -> bool:
     return sum([file.size for file in log.files]) <= MAX_BYTES
 
 
-def judge_clean_log(
-    log: Log, surroundings: Surroundings, *, level: str, now_ms: int
-) -> JudgedLog | None:
-    """Reads and judges a log that may be clean; None if there is anything to tell of it."""
-    partition = log.partition
-    if partition is None or partition.topic is None:
-        return None
-    offsets, is_live = surroundings.checkpoints.offsets(partition), partition.state == "live"
-    judged = _engine.judge_clean(
-        partition.directory,
-        partition.names,
-        partition.sizes,
-        state=partition.state,
+def judge_clean_logs(
+    partitions: Sequence[Partition],
+    surroundings: Surroundings,
+    *,
+    level: str,
+    now_ms: int,
+    progress: Callable[[int], bool],
+) -> list[CleanLog | None]:
+    """Reads and judges whole logs that may be clean; None for one of which there is more to tell.
+
+    Args:
+        partitions: those of the logs.
+        surroundings: what is known besides their files.
+        level: ``crc``, ``decode`` or ``full``.
+        now_ms: the time of the audit.
+        progress: called with the bytes of the logs judged so far; returns whether to continue.
+
+    Raises:
+        AuditCancelledError: `progress` returned false.
+    """
+    offsets = surroundings.checkpoints.offsets
+    return _engine.judge_clean(
+        [(partition, offsets(partition)) for partition in partitions],
+        settings={
+            topic: settings_of(config)
+            for topic in {partition.topic or "" for partition in partitions}
+            if (config := surroundings.topic_config(topic))
+        },
         level=level,
         now_ms=now_ms,
-        stopped_cleanly=partition.stopped_cleanly,
-        is_consumer_offsets=log.is_consumer_offsets,
-        topic=partition.topic,
-        log_start_offset=offsets[LOG_START_OFFSETS],
-        recovery_point=offsets[RECOVERY_POINTS] if is_live else None,
-        high_watermark=offsets[HIGH_WATERMARKS] if is_live else None,
-        first_dirty_offset=offsets[CLEANER_OFFSETS],
-        **settings_of(surroundings.topic_config(partition.topic)),
-    )
-    if judged is None:
-        return None
-    packed, topic_id, (start, end) = judged
-    return JudgedLog(
-        packed=packed,
-        findings=(),
-        reasons={},
-        has_small_files=True,
-        topic_id=topic_id and sys.intern(topic_id),
-        extent=LogRange(start, end),
+        progress=progress,
     )

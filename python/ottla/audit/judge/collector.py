@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from ottla.audit.advice.deed import Deed
     from ottla.audit.catalogue.finding import PlacedFinding
+    from ottla.audit.judge.clean import CleanLog
     from ottla.audit.judge.judge import JudgedLog
     from ottla.audit.plan.plan import Log, Plan
     from ottla.logs.columns import Row
@@ -79,7 +81,8 @@ class Collector:
         self._compared: list[PlacedFinding] = []
         self._differences: list[tuple[bytes, Mapping[str, Any]]] = []
         self._read_again = 0
-        self._ranges: dict[bytes, side_files.LogRange] = {}
+        self._ends: dict[bytes, int] = {}
+        """Where the logs of which every segment was read end, by directory."""
         self._topic_ids: dict[bytes, str | None] = {}
         """Topic ids of the partitions whose small files were read, by directory."""
 
@@ -99,8 +102,19 @@ class Collector:
             if partition is not None:
                 if judged.has_small_files:
                     self._topic_ids[partition.directory] = judged.topic_id
-                if judged.extent is not None:
-                    self._ranges[partition.directory] = judged.extent
+                if judged.end_offset is not None:
+                    self._ends[partition.directory] = judged.end_offset
+
+    def add_clean(self, clean: Iterable[tuple[int, CleanLog]]) -> None:
+        """Adds whole logs of the plan in which nothing was found, by their indexes."""
+        with self._lock:
+            for index, (packed, topic_id, end_offset) in clean:
+                self._packed.add(index, packed)
+                partition = self._plan.logs[index].partition
+                if partition is not None:
+                    # All partitions of a topic share one string.
+                    self._topic_ids[partition.directory] = topic_id and sys.intern(topic_id)
+                    self._ends[partition.directory] = end_offset
 
     def add_compared(
         self,
@@ -153,15 +167,15 @@ class Collector:
                 yield from side_files.check_partition(partition, None, small)
                 yield from side_files.check_segments(partition, self._checkpoints)
         yield from side_files.check_topic_ids(plan.inventory, plan.partitions, self._topic_ids)
-        ranges = self._ranges_with_damage()
-        yield from side_files.check_log_directories(plan.log_directories, plan.inventory, ranges)
+        ends = self._ends_with_damage()
+        yield from side_files.check_log_directories(plan.log_directories, plan.inventory, ends)
 
-    def _ranges_with_damage(self) -> dict[bytes, side_files.LogRange]:
-        """Returns the ranges of logs; damage at the end belongs to the log, as far as it reaches.
+    def _ends_with_damage(self) -> dict[bytes, int]:
+        """Returns the ends of logs; damage at the end belongs to the log, as far as it reaches.
 
         A tail does not: what a checkpoint knows of it is why it is an error.
         """
-        ends = {path: log.end_offset for path, log in self._ranges.items()}
+        ends = dict(self._ends)
         damage = [f for f in self._findings if f.severity == "error" and f.name in _DAMAGE]
         for f in sorted(damage, key=lambda f: f.first_offset or 0):
             first, last, path = f.first_offset, f.last_offset, f.directory
@@ -169,10 +183,7 @@ class Collector:
                 continue
             if first <= ends[path] <= last:
                 ends[path] = last + 1
-        return {
-            path: side_files.LogRange(log.start_offset, ends[path])
-            for path, log in self._ranges.items()
-        }
+        return ends
 
 
 def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[PlacedFinding]:

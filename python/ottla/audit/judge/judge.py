@@ -37,8 +37,8 @@ class JudgedLog(NamedTuple):
     has_small_files: bool
     """Whether the text files of the partition were read."""
     topic_id: str | None
-    extent: side_files.LogRange | None
-    """Start and end of the log, if every segment was read."""
+    end_offset: int | None
+    """Where the log ends, if every segment was read."""
 
 
 def judge_log(
@@ -77,24 +77,18 @@ def judge_log(
         if first.kind == "segment" and first.state == "live":
             adding.append(merged)
     is_read = len(scans) == len(log.files)
-    extent = _extent(merged) if log.is_whole and is_read else None
+    end_offset = merged.log_end_offset if merged and log.is_whole and is_read else None
     if partition is not None and partition.is_whole and small is not None:
-        findings += bounded(side_files.check_partition(partition, extent, small))
+        findings += bounded(side_files.check_partition(partition, end_offset, small))
     judged = JudgedLog(
         packed=_engine.PackedLog([(number, scans[number]) for number in sorted(scans)], adding),
         findings=tuple(findings),
         reasons=_other_files(log, scans),
         has_small_files=small is not None,
         topic_id=None if small is None else small.topic_id,
-        extent=extent,
+        end_offset=end_offset,
     )
     return judged, merged if is_read else None
-
-
-def _extent(merged: _engine.PartitionScan | None) -> side_files.LogRange | None:
-    if merged is None or merged.log_start_offset is None or merged.log_end_offset is None:
-        return None
-    return side_files.LogRange(merged.log_start_offset, merged.log_end_offset)
 
 
 def _other_files(log: Log, scans: Scans) -> dict[bytes, str]:

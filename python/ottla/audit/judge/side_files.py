@@ -43,22 +43,15 @@ if TYPE_CHECKING:
 Content = TypeVar("Content")
 
 
-class LogRange(NamedTuple):
-    """Start and end of a partition's log, by its segments."""
-
-    start_offset: int
-    end_offset: int
-
-
 def check_log_directories(
-    directories: Iterable[LogDirectory], inventory: Inventory, ranges: Mapping[bytes, LogRange]
+    directories: Iterable[LogDirectory], inventory: Inventory, ends: Mapping[bytes, int]
 ) -> Iterable[PlacedFinding]:
     """Yields findings about the checkpoints and `meta.properties` of log directories.
 
     Args:
         directories: the log directories.
         inventory: the inventory they are in.
-        ranges: start and end of the partitions of which every segment was read, by directory.
+        ends: where the partitions of which every segment was read end, by directory.
     """
     disks = _Disks(inventory)
     for directory in directories:
@@ -75,14 +68,14 @@ def check_log_directories(
             if file.name == META_PROPERTIES:
                 yield from _parse_file(file, inventory, parse_meta_properties)[1]
             elif file.kind == "offset-checkpoint" and file.state == "live":
-                yield from _check_checkpoint(file, directory, inventory, ranges, disks)
+                yield from _check_checkpoint(file, directory, inventory, ends, disks)
 
 
 def _check_checkpoint(
     file: FileEntry,
     directory: LogDirectory,
     inventory: Inventory,
-    ranges: Mapping[bytes, LogRange],
+    ends: Mapping[bytes, int],
     disks: _Disks,
 ) -> Iterable[PlacedFinding]:
     """Yields findings about a checkpoint of a log directory."""
@@ -91,7 +84,7 @@ def _check_checkpoint(
     yield from _without_directory(file, directory, inventory, offsets or {}, disks)
     for partition in disks.partitions(directory) if offsets else ():
         if partition.state == "live":
-            yield from _beyond_end(file, partition, offsets or {}, ranges, inventory.files)
+            yield from _beyond_end(file, partition, offsets or {}, ends, inventory.files)
 
 
 class _Disks:
@@ -170,16 +163,16 @@ def _beyond_end(
     file: FileEntry,
     partition: Partition,
     offsets: Mapping[tuple[str, int], int],
-    ranges: Mapping[bytes, LogRange],
+    ends: Mapping[bytes, int],
     files: Files,
 ) -> Iterable[PlacedFinding]:
     """Yields the finding about the offset of a partition, if the engine reports one."""
     topic, number = partition.topic or "", partition.partition or 0
-    log = ranges.get(partition.directory)
+    end = ends.get(partition.directory)
     offset = offsets.get((topic, number))
-    if log is None or offset is None:
+    if end is None or offset is None:
         return
-    found = _engine.offset_beyond_end(file.name, topic, number, offset, log.end_offset)
+    found = _engine.offset_beyond_end(file.name, topic, number, offset, end)
     if found is not None and not has_grown(partition, files):
         yield place_finding(found, path=file.path, directory=partition.directory)
 
@@ -214,7 +207,7 @@ def read_small_files(partition: Partition, inventory: Inventory) -> SmallFiles:
 
 
 def check_partition(
-    partition: Partition, log: LogRange | None, small: SmallFiles
+    partition: Partition, end_offset: int | None, small: SmallFiles
 ) -> Iterable[PlacedFinding]:
     """Yields findings about the files beside the segments of a partition."""
     files, directory = partition.files, partition.directory
@@ -226,8 +219,8 @@ def check_partition(
     for index, finding in found:
         yield place_finding(finding, path=files[index].path, directory=directory)
     yield from small.findings
-    if small.leader_epochs and log is not None:
-        beyond = _engine.epoch_beyond_end(small.leader_epochs, log.end_offset)
+    if small.leader_epochs and end_offset is not None:
+        beyond = _engine.epoch_beyond_end(small.leader_epochs, end_offset)
         if beyond is not None:
             path = os.path.join(directory, LEADER_EPOCHS)
             yield place_finding(beyond, path=path, directory=directory)

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
-from ottla.audit.judge.clean import judge_clean_log, may_be_clean
+from ottla.audit.judge.clean import MAX_BYTES, judge_clean_logs, may_be_clean
 from ottla.audit.judge.comparison import Comparison
 from ottla.audit.judge.context import Surroundings
 from ottla.audit.pipeline import judge_scans
@@ -96,6 +96,13 @@ class _FileState:
                 return False, None
             return True, self.chunks.pop(self.joined)
 
+
+LOGS_AT_ONCE = 128
+"""Small logs that a thread takes at once: what it does under the interpreter's lock is small beside
+them, and they are done in some milliseconds."""
+
+SHARES = 8
+"""So many times a thread comes back for small logs at least, so that all end together."""
 
 MAX_THREADS = 1024
 """More than any disk serves at once; each takes some 10 MB."""
@@ -243,17 +250,25 @@ class _PlanScan:
                 raise
 
     def _items(self, tasks: Iterable[ScanTask]) -> Iterator[Callable[[], None]]:
-        """Yields what the threads do: whole small logs, and files or ranges of the others."""
+        """Yields what the threads do: some small logs, and files or ranges of the others."""
         small = self._small_logs()
-        begun: set[int] = set()
+        most = min(LOGS_AT_ONCE, len(small) // (SHARES * self._threads) + 1)
+        together: list[Sequence[ScanTask]] = []
+        size = 0
         for task in tasks:
-            if task.log not in small:
+            of_log = small.get(task.log)
+            if of_log is None:
                 state = _FileState(task, len(task.ranges))
                 for number, span in enumerate(task.ranges):
                     yield partial(self._scan, state, number, *span)
-            elif task.log not in begun:
-                begun.add(task.log)
-                yield partial(self._judge_at_once, small[task.log])
+            elif of_log[0] is task:
+                together.append(of_log)
+                size += sum([each.file.size for each in of_log])
+                if len(together) == most or size >= MAX_BYTES:
+                    yield partial(self._judge_together, together)
+                    together, size = [], 0
+        if together:
+            yield partial(self._judge_together, together)
 
     def _small_logs(self) -> dict[int, list[ScanTask]]:
         """Returns the tasks of the logs that one call may judge."""
@@ -271,18 +286,21 @@ class _PlanScan:
             and all(task.split_bytes is None for task in of_log)
         }
 
-    def _judge_at_once(self, tasks: Sequence[ScanTask]) -> None:
-        """Judges a log in one call, or file by file if there is anything to tell of it."""
-        index = tasks[0].log
-        judged = judge_clean_log(
-            self._plan.logs[index], self._surroundings, level=self._level, now_ms=self._now_ms
+    def _judge_together(self, together: Sequence[Sequence[ScanTask]]) -> None:
+        """Judges logs in one call, and file by file those of which there is more to tell."""
+        logs = [self._plan.logs[tasks[0].log] for tasks in together]
+        judged = judge_clean_logs(
+            [log.partition for log in logs if log.partition is not None],
+            self._surroundings,
+            level=self._level,
+            now_ms=self._now_ms,
+            progress=self._pace.counting(),
         )
-        if judged is not None:
-            self._pace.advance(judged.packed.bytes)
-            self._collector.add(index, judged)
-            return
-        for task in tasks:
-            self._scan(_FileState(task, 1), 0, 0, ENDLESS)
+        found = list(zip(together, judged, strict=True))
+        self._collector.add_clean((tasks[0].log, clean) for tasks, clean in found if clean)
+        for tasks, clean in found:
+            for task in tasks if clean is None else ():
+                self._scan(_FileState(task, 1), 0, 0, ENDLESS)
 
     def _scan(self, state: _FileState, number: int, start: int, stop: int) -> None:
         """Scans one range of a file, and joins it if the ranges before it have arrived."""

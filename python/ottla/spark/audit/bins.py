@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ottla.audit.run.scan import ScanRequest, scan_request
-from ottla.logs.checkpoints import Checkpoints
+from ottla.logs.checkpoints import OFFSET_CHECKPOINTS, Checkpoints
 from ottla.spark.work.items import parts_of
 from ottla.spark.work.packing import group_items
 from ottla.storage import sending_secrets
@@ -186,7 +186,10 @@ class _Packer:
         group, copies = self._group(index)
         requests = {task.file_index: self._request(task) for task in self._cut.get(index, ())}
         log = self._plan.logs[index]
-        offsets = {} if log.partition is None else self._checkpoints.offsets(log.partition)
+        offsets: dict[bytes, int | None] = {}
+        if log.partition is not None:
+            known = self._checkpoints.offsets(log.partition)
+            offsets = dict(zip(OFFSET_CHECKPOINTS, known, strict=True))
         return LogItem(index, group, log, requests, copies, offsets)
 
     def _group(self, index: int) -> tuple[int, Copies | None]:
