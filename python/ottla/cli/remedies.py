@@ -54,14 +54,7 @@ class Remedies:
             self._deeds.setdefault(deed.log_directory, []).append(deed)
         self._base = result.directory
         self._copies = Copies(result)
-        self._active: dict[str, str] = {}
-        """The last segment of each directory."""
-        self._segments: dict[str, list[str]] = {}
-        for file in result.files:
-            if file["kind"] == "segment" and file["state"] == "live" and file["topic"] is not None:
-                directory, name = os.path.split(file["file"])
-                self._active[directory] = max(self._active.get(directory, ""), name)
-                self._segments.setdefault(directory, []).append(name)
+        self._segments = result.finding_segments
         self._gaps: dict[str, list[str]] = {}
         """The segments of each directory before which offsets are missing."""
         for finding in result.findings:
@@ -160,7 +153,7 @@ class Remedies:
         directory, file = os.path.split(finding["file"])
         if start["outcome"] not in HARMLESS:
             return SEE_NEXT_START
-        if file == self._active.get(directory):
+        if file == max(self._segments.get(directory, ()), default=None):
             if finding["severity"] == "error":
                 # That the start takes no record is no comfort where records are gone already.
                 return None

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ottla.audit import AuditResult
+    from ottla.audit.result.topics import TopicTotals
     from ottla.cli.page import Page, Span
 
 PLACES_SHOWN = 3
@@ -55,12 +56,9 @@ _VERDICT_STYLES = {
 class _Topic:
     """A line of the overview."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, totals: TopicTotals) -> None:
         self.name = name
-        self.partitions = 0
-        self.batches = 0
-        self.records = 0
-        self.size = 0
+        self.totals = totals
         self.worst: Severity | None = None
 
 
@@ -216,19 +214,8 @@ def _print_scope(page: Page, result: AuditResult) -> None:
 
 def _topics(result: AuditResult) -> list[_Topic]:
     """Topics, those with the most severe findings first."""
-    topics: dict[str, _Topic] = {}
-    before = None
-    for file in result.files:
-        if not file["is_read"] or file["topic"] is None:
-            continue
-        topic = topics.setdefault(file["topic"], _Topic(file["topic"]))
-        # Files of a partition are consecutive.
-        directory = os.path.dirname(file["file"])
-        topic.partitions += directory != before
-        before = directory
-        topic.batches += file["batches"]
-        topic.records += file["records"]
-        topic.size += file["size"]
+    totals = result.topic_totals
+    topics = {each.topic: _Topic(each.topic, each) for each in totals if each.topic is not None}
     for finding in result.findings:
         found = topics.get(finding["topic"])
         if found is None:
@@ -261,10 +248,11 @@ def _print_topics(
     heads = f"{'topic':<{width}}  {heads}"
     page.print(heads, whole(heads, "dim"))
     for topic in shown:
-        cells = f"{topic.records:>9,}  "
+        totals = topic.totals
+        cells = f"{totals.records:>9,}  "
         if not is_narrow:
-            partitions = f"{topic.partitions:>10,}  {topic.batches:>9,}  "
-            cells = f"{partitions}{cells}{_size(topic.size):>6}  "
+            partitions = f"{totals.partitions:>10,}  {totals.batches:>9,}  "
+            cells = f"{partitions}{cells}{_size(totals.bytes):>6}  "
         line = f"{topic.name:<{width}}  {cells}"
         if topic.worst:
             end = len(line) + len(topic.worst)
@@ -283,10 +271,11 @@ def _print_topics(
 def _transactions_note(result: AuditResult) -> Iterator[str]:
     """Yields a sentence about the transactions."""
     states = ("committed", "aborted")
-    counts = dict.fromkeys(states, 0)
-    for row in result.metrics:
-        counts["committed"] += row["committed_transactions"]
-        counts["aborted"] += row["aborted_transactions"]
+    totals = result.topic_totals
+    counts = {
+        "committed": sum(each.committed_transactions for each in totals),
+        "aborted": sum(each.aborted_transactions for each in totals),
+    }
     state_at = [column.name for column in result.transactions.columns].index("state")
     found = Counter(row[state_at] for row in result.transactions.rows())
     counts |= {state: count for state, count in found.items() if state not in states}

@@ -5,6 +5,7 @@ use crate::packed_rows::{Cell, RowPacker, unpack};
 use crate::partition::PartitionScan;
 use crate::partition_tables::PartitionTable;
 use crate::segment::{SegmentScan, codecs_of, magics_of};
+use ottla_audit::RetentionEffect;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -13,7 +14,7 @@ use pyo3::types::{PyBytes, PyTuple};
 const PIECE_ROWS: u32 = 1024;
 
 /// The version of the format of :meth:`PackedLog.to_bytes`.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Number of the section of the files; those of tables count from 0.
 const FILES: u8 = u8::MAX;
@@ -37,15 +38,38 @@ struct PackedPiece {
     bytes: u32,
 }
 
+/// What a log comes to, for which nobody needs to unpack its rows: scanned files, their batches, records
+/// and bytes; transactions committed and aborted; segments that a timestamp in the future holds back.
+type Totals = [u64; 7];
+
+fn totals_of<'a>(
+    scans: impl Iterator<Item = &'a ottla_audit::SegmentScan>,
+    merged: &[&PartitionScan],
+) -> Totals {
+    let files = scans.map(|scan| {
+        let counters = &scan.counters;
+        [1, counters.batches, counters.records, counters.bytes, 0, 0, 0]
+    });
+    let partitions = merged.iter().map(|partition| {
+        let inner = &partition.inner;
+        let effects = inner.segments.iter().map(RetentionEffect::of);
+        let held_back = effects.filter(|effect| *effect == Some(RetentionEffect::HeldBack)).count();
+        [0, 0, 0, 0, inner.counters.committed, inner.counters.aborted, held_back as u64]
+    });
+    files.chain(partitions).fold(Totals::default(), sum_of)
+}
+
+fn sum_of(one: Totals, other: Totals) -> Totals {
+    std::array::from_fn(|n| one.get(n).zip(other.get(n)).map_or(0, |(a, b)| a.saturating_add(*b)))
+}
+
 /// The scanned files of a log, and the rows that it adds to every table: some hundred bytes, picklable.
 #[pyclass(frozen, eq, module = "ottla._engine")]
 #[derive(Default, PartialEq, Eq)]
 pub(crate) struct PackedLog {
     data: Box<[u8]>,
     pieces: Box<[PackedPiece]>,
-    batches: u64,
-    records: u64,
-    bytes: u64,
+    totals: Totals,
 }
 
 /// A log that is being packed.
@@ -82,16 +106,13 @@ impl PackedLog {
     /// Packs the scans of a log, each with the number of its file, and the rows of the partitions they
     /// were merged into.
     pub(crate) fn of<'a>(
-        scans: impl Iterator<Item = (u32, &'a ottla_audit::SegmentScan)>,
+        scans: impl Iterator<Item = (u32, &'a ottla_audit::SegmentScan)> + Clone,
         merged: &[&PartitionScan],
     ) -> Self {
         let mut packing = Packing::default();
-        let (mut batches, mut records, mut bytes) = (0u64, 0u64, 0u64);
+        let totals = totals_of(scans.clone().map(|(_, scan)| scan), merged);
         let files = scans.map(|(index, scan)| {
             let counters = &scan.counters;
-            batches = batches.saturating_add(counters.batches);
-            records = records.saturating_add(counters.records);
-            bytes = bytes.saturating_add(counters.bytes);
             vec![
                 index.into(),
                 counters.bytes.into(),
@@ -116,17 +137,13 @@ impl PackedLog {
             }
         }
         let Packing { data, pieces } = packing;
-        Self { data: data.into(), pieces: pieces.into(), batches, records, bytes }
+        Self { data: data.into(), pieces: pieces.into(), totals }
     }
 
     /// Bytes of its files.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    fn rows_in(&self, section: u8) -> u64 {
-        let pieces = self.pieces.iter().filter(|piece| piece.section == section);
-        pieces.map(|piece| u64::from(piece.rows)).sum()
+        let [_, _, _, bytes, ..] = self.totals;
+        bytes
     }
 
     /// The bytes and the number of rows of a piece of a section.
@@ -157,9 +174,11 @@ impl PackedLog {
 
     fn from_packed(data: &[u8]) -> Option<Self> {
         let (&[VERSION], rest) = data.split_first_chunk()? else { return None };
-        let (sums, rest) = rest.split_at_checked(24)?;
-        let mut sums = sums.as_chunks::<8>().0.iter().map(|sum| u64::from_be_bytes(*sum));
-        let (batches, records, bytes) = (sums.next()?, sums.next()?, sums.next()?);
+        let (sums, rest) = rest.split_at_checked(size_of::<Totals>())?;
+        let mut totals = Totals::default();
+        for (total, sum) in totals.iter_mut().zip(sums.as_chunks().0) {
+            *total = u64::from_be_bytes(*sum);
+        }
         let (count, rest) = rest.split_first_chunk()?;
         let size = usize::try_from(u32::from_be_bytes(*count)).ok()?.checked_mul(9)?;
         let (pieces, data) = rest.split_at_checked(size)?;
@@ -173,12 +192,12 @@ impl PackedLog {
                 bytes: u32::from_be_bytes([e, f, g, h]),
             })
             .collect();
-        Some(Self { data: data.into(), pieces, batches, records, bytes })
+        Some(Self { data: data.into(), pieces, totals })
     }
 
     fn to_packed(&self) -> Vec<u8> {
         let mut data = vec![VERSION];
-        for sum in [self.batches, self.records, self.bytes] {
+        for sum in self.totals {
             data.extend_from_slice(&sum.to_be_bytes());
         }
         data.extend_from_slice(&u32::try_from(self.pieces.len()).unwrap_or(0).to_be_bytes());
@@ -213,34 +232,30 @@ impl PackedLog {
         })
     }
 
-    /// Batches of its files.
-    #[getter]
-    fn batches(&self) -> u64 {
-        self.batches
-    }
-
-    /// Records of its files.
-    #[getter]
-    fn records(&self) -> u64 {
-        self.records
-    }
-
-    /// Bytes of its files.
-    #[getter(bytes)]
-    fn get_bytes(&self) -> u64 {
-        self.bytes
-    }
-
     /// How many files were scanned.
     #[getter]
     fn file_count(&self) -> u64 {
-        self.rows_in(FILES)
+        let [files, ..] = self.totals;
+        files
     }
 
-    /// Rows of each table, in the order of :func:`partition_tables`.
-    #[getter]
-    fn counts(&self) -> Vec<u64> {
-        PartitionTable::ALL.into_iter().map(|table| self.rows_in(section_of(table))).collect()
+    /// What logs come to together: how many files were scanned, their batches, records and bytes;
+    /// transactions committed and aborted; segments that a timestamp in the future holds back; and the
+    /// rows of each table, in the order of :func:`partition_tables`.
+    #[staticmethod]
+    #[expect(clippy::needless_pass_by_value, reason = "a list of Python arrives as a vector")]
+    fn totals(logs: Vec<Option<Bound<'_, Self>>>) -> (Totals, [u64; PartitionTable::ALL.len()]) {
+        let mut totals = Totals::default();
+        let mut rows = [0; PartitionTable::ALL.len()];
+        for log in logs.iter().flatten().map(Bound::get) {
+            totals = sum_of(totals, log.totals);
+            for piece in &log.pieces {
+                if let Some(rows) = rows.get_mut(usize::from(piece.section)) {
+                    *rows = u64::saturating_add(*rows, piece.rows.into());
+                }
+            }
+        }
+        (totals, rows)
     }
 
     /// A piece of the scanned files: number, bytes, batches, records, first and next offset, least and

@@ -6,13 +6,13 @@ objects they would take gigabytes; packed, a partition takes a few hundred bytes
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla import _engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ottla.audit.plan.plan import Log
     from ottla.logs.columns import Row
@@ -33,6 +33,19 @@ class ScannedFile(NamedTuple):
     codecs: tuple[str, ...]
 
 
+class Totals(NamedTuple):
+    """What logs come to together."""
+
+    files: int
+    batches: int
+    records: int
+    bytes: int
+    committed_transactions: int
+    aborted_transactions: int
+    held_back_segments: int
+    """Segments that a timestamp in the future keeps from retention."""
+
+
 _COLUMNS = dict(_engine.partition_tables())
 
 ENGINE_TABLES = tuple(_COLUMNS)
@@ -42,29 +55,35 @@ ENGINE_TABLES = tuple(_COLUMNS)
 class PackedLogs:
     """Files and rows of the logs of a plan, each added once, in any order.
 
-    Only one thread at a time may add; reading is in the order of the plan.
+    Only one thread at a time may add; once all are added, reading is in the order of the plan.
     """
 
     def __init__(self, logs: Sequence[Log]) -> None:
         self._logs = logs
         self._packed: list[_engine.PackedLog | None] = [None] * len(logs)
-        self._counts = [0] * len(ENGINE_TABLES)
-        self.file_count = 0
-        self.batches = 0
-        """Batches of all files, as `records` and `bytes`."""
-        self.records = 0
-        self.bytes = 0
 
     def add(self, index: int, packed: _engine.PackedLog) -> None:
         """Adds a log."""
         self._packed[index] = packed
-        self.file_count += packed.file_count
-        self.batches += packed.batches
-        self.records += packed.records
-        self.bytes += packed.bytes
-        if self._logs[index].partition is not None:
-            for number, count in enumerate(packed.counts):
-                self._counts[number] += count
+
+    def totals(self, indexes: Iterable[int]) -> Totals:
+        """Returns what some logs come to together."""
+        return Totals(*_engine.PackedLog.totals([self._packed[index] for index in indexes])[0])
+
+    def file_count(self, index: int) -> int:
+        """Returns how many files of a log were scanned."""
+        packed = self._packed[index]
+        return 0 if packed is None else packed.file_count
+
+    @cached_property
+    def _counts(self) -> Sequence[int]:
+        """Rows of each of `ENGINE_TABLES`, to which logs without a partition add none."""
+        return _engine.PackedLog.totals(self._packed)[1]
+
+    @cached_property
+    def all_totals(self) -> Totals:
+        """What all logs come to."""
+        return self.totals(range(len(self._logs)))
 
     def files(self, index: int) -> dict[bytes, ScannedFile]:
         """Returns the scanned files of a log, by path."""
@@ -113,7 +132,7 @@ class ScannedFiles:
         self._logs = logs
 
     def __len__(self) -> int:
-        return self._logs.file_count
+        return self._logs.all_totals.files
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ScannedFiles) and list(self.items()) == list(other.items())
@@ -125,9 +144,17 @@ class ScannedFiles:
         return dict(self.items())[path]
 
     @property
-    def sums(self) -> tuple[int, int, int]:
-        """Batches, records and bytes of all files."""
-        return self._logs.batches, self._logs.records, self._logs.bytes
+    def totals(self) -> Totals:
+        """What all files come to."""
+        return self._logs.all_totals
+
+    def totals_of(self, indexes: Iterable[int]) -> Totals:
+        """Returns what the files of some logs of the plan come to."""
+        return self._logs.totals(indexes)
+
+    def count_of_log(self, index: int) -> int:
+        """Returns how many files of a log of the plan were scanned."""
+        return self._logs.file_count(index)
 
     def items(self) -> Iterator[tuple[bytes, ScannedFile]]:
         """Yields path and file, in the order of the plan."""

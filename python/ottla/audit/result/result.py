@@ -18,6 +18,7 @@ from ottla.audit.result.selection import EVERYTHING, Baseline, Selection
 from ottla.audit.result.shown import ShownFindings
 from ottla.audit.result.split import condemns, split_file
 from ottla.audit.result.tables import Table, json_rows, missing
+from ottla.audit.result.topics import topic_totals
 from ottla.audit.result.verdict import Verdict, exit_code_of, verdict_of
 from ottla.errors import FindingsError
 from ottla.logs.names import display
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         TransactionalIdRow,
         TransactionRow,
     )
+    from ottla.audit.result.topics import TopicTotals
     from ottla.logs.columns import Row
     from ottla.logs.inventory import FileEntry, Partition
     from ottla.storage import Files, Place
@@ -136,6 +138,7 @@ class AuditResult:
     sources: tuple[bytes, ...] = field(repr=False, compare=False)
     """The given paths, below which nothing is written."""
     _shown: ShownFindings = field(repr=False, compare=False)
+    _topic_totals: Callable[[], Sequence[TopicTotals]] = field(repr=False, compare=False)
     paths: tuple[str, ...]
     """The audited paths, absolute or as URIs."""
     _select: Callable[[Selection], AuditResult] = field(repr=False, compare=False)
@@ -156,6 +159,16 @@ class AuditResult:
     def finding_places(self) -> Sequence[str]:
         """For each finding, the directory of its partition, or its file."""
         return self._shown.places
+
+    @property
+    def finding_segments(self) -> Mapping[str, Sequence[str]]:
+        """The names of the live segments in each directory of a partition that has a finding."""
+        return self._shown.segments
+
+    @property
+    def topic_totals(self) -> Sequence[TopicTotals]:
+        """What the logs of each topic hold, as far as they were read."""
+        return self._topic_totals()
 
     @property
     def exit_code(self) -> int:
@@ -334,6 +347,7 @@ def make_result(
         _segment_files=partial(split_work, plan, outcome),
         sources=tuple(path for path, _ in plan.inventory.sources),
         _shown=shown,
+        _topic_totals=partial(topic_totals, plan, outcome),
         paths=tuple(sorted(display(source) for source, _ in plan.inventory.sources)),
         _select=partial(_selected, plan, outcome, level, fail_on),
         _selection=selection,
@@ -348,15 +362,15 @@ def _selected(
 
 def _summary(plan: Plan, outcome: Outcome, shown: ShownFindings) -> Summary:
     counting = shown.counting
-    batches, records, size = outcome.files.sums
+    totals = outcome.files.totals
     counts, all_counts = severity_counts(counting), severity_counts(outcome.findings)
     not_read = sum(f.name == UNREADABLE for f in counting)
     return Summary(
-        files=len(outcome.files),
+        files=totals.files,
         partitions=sum(p.state != "delete" for p in plan.partitions),
-        batches=batches,
-        records=records,
-        bytes=size,
+        batches=totals.batches,
+        records=totals.records,
+        bytes=totals.bytes,
         findings=counts,
         not_read=not_read,
         exit_code=exit_code_of(counts, not_read),
@@ -444,7 +458,7 @@ def _file_row(
 def _engine_table(name: str, plan: Plan, outcome: Outcome) -> Table[Any]:
     """Returns a table of the engine."""
     blamed: dict[int, int | None] = {}
-    if name == "timeline":
+    if name == "timeline" and outcome.files.totals.held_back_segments:
         for number, (_, row) in enumerate(outcome.tables[name]):
             if row["retention"] == "held-back" and len(blamed) < MAX_BLAMED:
                 blamed[number] = _blamed(row, plan.inventory.files)

@@ -69,6 +69,17 @@ class ShownFindings:
         """For each row of `findings`, the directory of its partition, or its file."""
         return tuple(self._place_of(finding, placed) for finding, placed in self._displayed)
 
+    @property
+    def segments(self) -> dict[str, list[str]]:
+        """Names of the live segments in the directories of partitions with a finding, in order."""
+        return {
+            self._plan.inventory.display(partition.directory): [
+                display(segment.name) for segment in partition.segments
+            ]
+            for partition in self._grouped.partitions.values()
+            if partition.topic is not None
+        }
+
     @cached_property
     def _events(self) -> tuple[list[Event], list[int]]:
         return make_events(self._plan, self._outcome, self._grouped)
