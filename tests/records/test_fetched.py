@@ -465,3 +465,46 @@ def test_columns_go_into_the_batches_of_a_producer_as_they_are() -> None:
     assert builder.append_many(columns.timestamp_ms, columns.key, columns.value) == 2
     again = ottla.read(builder.finish())
     assert [(r.key, r.value) for r in again] == [(None, b"v"), (b"k", None)]
+
+
+def test_joined_columns_are_equal_if_their_rows_are() -> None:
+    one, two = fetched(plain(0, 2), 0), fetched(plain(2), 2)
+    both = join_columns([("a", 0, one), ("b", 1, two)])
+    assert both == join_columns([("a", 0, one), ("b", 1, two)])
+    # A topic without a row is none of them.
+    assert both == join_columns([("c", 0, fetched(b"", 0)), ("a", 0, one), ("b", 1, two)])
+    others: list[list[tuple[str, int, FetchedRecords]]] = [
+        [("a", 0, one)],
+        [("a", 0, one), ("a", 1, two)],
+        [("a", 0, one), ("b", 2, two)],
+        [("a", 0, one), ("b", 1, fetched(plain(3), 3))],
+        [("a", 0, one), ("b", 1, fetched(batch(record(key=None), base_offset=2), 2))],
+        [("a", 0, one), ("b", 1, fetched(batch(record(value=None), base_offset=2), 2))],
+    ]
+    for other in others:
+        assert both != join_columns(other)
+
+
+def test_joined_columns_say_how_many_there_are() -> None:
+    columns = join_columns([("a", 0, fetched(plain(0, 2), 0)), ("b", 0, fetched(plain(0), 0))])
+    assert repr(columns) == "<FetchedColumns of 3 records of 2 topics>"
+
+
+def test_pickled_columns_that_were_changed_are_refused_by_what_is_wrong() -> None:
+    columns = join_columns([("a", 0, fetched(plain(0, 2), 0))])
+    restore, state = columns.__reduce__()
+    assert restore(*state) == columns
+    (topics, numbers, key, value) = state
+
+    def changed(topics: Any = topics, numbers: Any = numbers, key: Any = key) -> None:
+        with pytest.raises(ValueError, match="not the columns of fetched records: "):
+            restore(topics, numbers, key, value)
+
+    changed(topics=[])
+    changed(numbers=(numbers[0][:-1], *numbers[1:]))
+    changed(numbers=(*numbers[:3], numbers[3] + bytes(8)))
+    changed(key=(key[0][:-8], *key[1:]))
+    changed(key=(key[0][:8] + b"\xff" * 8 + key[0][16:], *key[1:]))
+    changed(key=(key[0], key[1][:-1], key[2]))
+    changed(key=(key[0], key[1], b"\2" + key[2][1:]))
+    changed(key=(key[0], key[1], key[2][1:]))

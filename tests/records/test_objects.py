@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import ottla
 import pytest
-from ottla.records import ConsumerRecord
+from ottla.records import ConsumerRecord, FetchedColumns, ProducerState, fetched, join_columns
 
 HEADERS: list[tuple[str | bytes, bytes | None]] = [("h", b"x"), (b"\xff", None)]
 ROWS = [
@@ -59,10 +59,35 @@ def record_error() -> ottla.RecordError:
     return refused().record_errors[0]
 
 
+def producer_state() -> ProducerState:
+    """Of a producer with two batches in an open transaction, behind a marker."""
+    leader = ottla.Leader(transaction_verification=False)
+    for sequence in (0, 2, 4):
+        batch = ottla.build_batch(
+            [ottla.NewRecord(b"k", b"v", timestamp=sequence)] * 2,
+            producer_id=9,
+            producer_epoch=2,
+            base_sequence=sequence,
+            is_transactional=True,
+        )
+        assert leader.append(batch, now_ms=5, transactional_id="t")
+        if sequence == 0:
+            leader.end_transaction(9, 2, coordinator_epoch=7, commit=True, now_ms=5)
+    (state,) = leader.producers
+    assert (len(state.batches), state.transaction_first_offset) == (3, 3)
+    return state
+
+
+def fetched_columns() -> FetchedColumns:
+    part = fetched(DATA, 40)
+    return join_columns([("orders", 1, part), ("refunds", 0, part), ("orders", 2, part)])
+
+
 MADE: list[Callable[[], Any]] = [
     *(record, marker, batch, behind_another, accepted, refused, consumer_record, aborted),
     *(record_error, lambda: ottla.read_columns(DATA), lambda: ottla.read_columns(b"")),
     lambda: ottla.NewRecord(b"k", b"v"),
+    *(producer_state, fetched_columns, lambda: join_columns([])),
     lambda: ottla.RememberedBatch(5, 6, 10, 11, 1_500_000_000_000),
 ]
 

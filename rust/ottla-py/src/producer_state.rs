@@ -1,8 +1,9 @@
 //! What a partition knows of its producers and their transactions.
 
 use crate::integers::int;
-use ottla_log::producers::{Guard, ProducerEntry};
+use ottla_log::producers::{Guard, ProducerEntry, StateReader};
 use ottla_log::sidefiles::transaction_index::AbortedTransaction as Aborted;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -126,6 +127,22 @@ impl ProducerState {
 
     fn __eq__(&self, other: &Self) -> bool {
         self.entry == other.entry
+    }
+
+    fn __reduce__<'py>(
+        this: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let mut state = Vec::new();
+        this.get().entry.write_state(&mut state);
+        Ok((this.get_type().getattr("_restore")?, (PyBytes::new(this.py(), &state),)))
+    }
+
+    #[staticmethod]
+    fn _restore(state: &[u8]) -> PyResult<Self> {
+        let mut reader = StateReader::new(state);
+        let entry = reader.entry().and_then(|entry| reader.finish().map(|()| entry));
+        let wrong = |error| PyValueError::new_err(format!("not a producer's state: {error}"));
+        Ok(Self { entry: entry.map_err(wrong)? })
     }
 
     fn __hash__(&self) -> u64 {

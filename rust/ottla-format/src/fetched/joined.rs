@@ -68,6 +68,23 @@ impl JoinedColumns {
         self.partition.resize(rows, partition);
     }
 
+    /// Checks columns that come from elsewhere, of so many topics.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check(&self, topics: usize) -> Result<(), &'static str> {
+        let rows = self.offset.len();
+        let is_topic = |&topic: &i32| usize::try_from(topic).is_ok_and(|topic| topic < topics);
+        if [self.topic.len(), self.partition.len(), self.timestamp.len()] != [rows; 3] {
+            return Err("columns of different lengths");
+        }
+        if !self.topic.iter().all(is_topic) {
+            return Err("a topic that there is not");
+        }
+        self.key.check(rows)?;
+        self.value.check(rows)
+    }
+
     /// Adds rows that stand one behind the other.
     fn add_rows(&mut self, rows: &FinishedRows, range: Range<usize>, places: Places<'_>) {
         let numbers = rows.numbers();
@@ -89,6 +106,20 @@ impl JoinedColumns {
 }
 
 impl JoinedParts {
+    fn check(&self, rows: usize) -> Result<(), &'static str> {
+        if self.valid.len() != rows || self.offsets.len() != rows.saturating_add(1) {
+            return Err("columns of different lengths");
+        }
+        let ends = self.offsets.first().zip(self.offsets.last());
+        if !self.offsets.is_sorted() || ends != Some((&0, &(self.data.len() as i64))) {
+            return Err("offsets that are not those of the data");
+        }
+        if self.valid.iter().filter(|&&valid| !valid).count() != self.null_count {
+            return Err("another number of nulls");
+        }
+        Ok(())
+    }
+
     #[allow(clippy::arithmetic_side_effects, reason = "the bytes and rows are all in memory")]
     fn add(&mut self, (positions, lengths): (&[u32], &[i32]), places: Places<'_>) {
         let bytes: u64 = lengths.iter().map(|&length| u64::from(length.max(0) as u32)).sum();

@@ -123,8 +123,16 @@ impl<'a> StateReader<'a> {
         Ok(pairs)
     }
 
-    fn entry(&mut self) -> Result<Box<KnownProducer>, StateError> {
+    fn known(&mut self) -> Result<Box<KnownProducer>, StateError> {
         let number = self.u64()?;
+        Ok(Box::new(KnownProducer { entry: self.entry()?, number }))
+    }
+
+    /// What is known of a producer, as [`ProducerEntry::write_state`] has written it.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn entry(&mut self) -> Result<ProducerEntry, StateError> {
         let mut entry = ProducerEntry::unknown(self.i64()?);
         entry.producer_epoch = self.i16()?;
         entry.coordinator_epoch = self.i32()?;
@@ -144,7 +152,7 @@ impl<'a> StateReader<'a> {
         if entry.batches().len() != usize::from(count) {
             return Err(StateError::Value("number of batches"));
         }
-        Ok(Box::new(KnownProducer { entry, number }))
+        Ok(entry)
     }
 }
 
@@ -162,21 +170,22 @@ fn write_pairs(out: &mut Vec<u8>, pairs: &BTreeMap<i64, i64>) {
     }
 }
 
-fn write_entry(out: &mut Vec<u8>, known: &KnownProducer) {
-    let entry = &known.entry;
-    out.extend_from_slice(&known.number.to_be_bytes());
-    out.extend_from_slice(&entry.producer_id.to_be_bytes());
-    out.extend_from_slice(&entry.producer_epoch.to_be_bytes());
-    out.extend_from_slice(&entry.coordinator_epoch.to_be_bytes());
-    out.extend_from_slice(&entry.last_timestamp.to_be_bytes());
-    out.push(u8::from(entry.transaction_first_offset.is_some()));
-    out.extend_from_slice(&entry.transaction_first_offset.unwrap_or(-1).to_be_bytes());
-    out.push(entry.batches().len() as u8);
-    for batch in entry.batches() {
-        out.extend_from_slice(&batch.last_sequence.to_be_bytes());
-        out.extend_from_slice(&batch.last_offset.to_be_bytes());
-        out.extend_from_slice(&batch.offset_delta.to_be_bytes());
-        out.extend_from_slice(&batch.timestamp.to_be_bytes());
+impl ProducerEntry {
+    /// Writes all that is known.
+    pub fn write_state(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.producer_id.to_be_bytes());
+        out.extend_from_slice(&self.producer_epoch.to_be_bytes());
+        out.extend_from_slice(&self.coordinator_epoch.to_be_bytes());
+        out.extend_from_slice(&self.last_timestamp.to_be_bytes());
+        out.push(u8::from(self.transaction_first_offset.is_some()));
+        out.extend_from_slice(&self.transaction_first_offset.unwrap_or(-1).to_be_bytes());
+        out.push(self.batches().len() as u8);
+        for batch in self.batches() {
+            out.extend_from_slice(&batch.last_sequence.to_be_bytes());
+            out.extend_from_slice(&batch.last_offset.to_be_bytes());
+            out.extend_from_slice(&batch.offset_delta.to_be_bytes());
+            out.extend_from_slice(&batch.timestamp.to_be_bytes());
+        }
     }
 }
 
@@ -191,7 +200,8 @@ impl Producers {
         all.sort_unstable_by_key(|known| known.number);
         write_count(out, all.len());
         for known in all {
-            write_entry(out, known);
+            out.extend_from_slice(&known.number.to_be_bytes());
+            known.entry.write_state(out);
         }
         let (open, unreplicated, has_clashed) = self.transactions.parts();
         write_pairs(out, open);
@@ -210,7 +220,7 @@ impl Producers {
         let count = reader.count(ENTRY_BYTES)?;
         let mut entries = HashMap::with_capacity(count);
         for _ in 0..count {
-            let known = reader.entry()?;
+            let known = reader.known()?;
             if entries.insert(known.entry.producer_id, known).is_some() {
                 return Err(StateError::Value("producer id twice"));
             }

@@ -13,8 +13,9 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use ottla_format::fetched::{JoinedColumns, JoinedParts};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyTuple};
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -59,6 +60,67 @@ pub(crate) fn join_columns(
     Ok(FetchedColumns { columns: Arc::new(Buffers::of(joined, topics)) })
 }
 
+/// Topics, partitions, offsets and timestamps as bytes, little-endian.
+type NumberBytes<'py> = [Bound<'py, PyBytes>; 4];
+
+/// Offsets, data, and a byte a row that is 1 where it is not null.
+type PartBytes<'py> = [Bound<'py, PyBytes>; 3];
+
+/// What columns are pickled as.
+type FetchedState<'py> = (Vec<String>, NumberBytes<'py>, PartBytes<'py>, PartBytes<'py>);
+
+fn restored(
+    topics: &[String],
+    [topic, partition, offset, timestamp]: &NumberBytes<'_>,
+    parts: [&PartBytes<'_>; 2],
+) -> Result<JoinedColumns, &'static str> {
+    let [key, value] = parts.map(restored_parts);
+    let columns = JoinedColumns {
+        topic: numbers_of(topic, i32::from_le_bytes)?,
+        partition: numbers_of(partition, i32::from_le_bytes)?,
+        offset: numbers_of(offset, i64::from_le_bytes)?,
+        timestamp: numbers_of(timestamp, i64::from_le_bytes)?,
+        key: key?,
+        value: value?,
+    };
+    columns.check(topics.len())?;
+    Ok(columns)
+}
+
+fn restored_parts([offsets, data, valid]: &PartBytes<'_>) -> Result<JoinedParts, &'static str> {
+    let valid = valid.as_bytes().iter().map(|&byte| match byte {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err("a truth value that is none"),
+    });
+    let valid = valid.collect::<Result<Vec<_>, _>>()?;
+    Ok(JoinedParts {
+        offsets: numbers_of(offsets, i64::from_le_bytes)?,
+        data: data.as_bytes().to_vec(),
+        null_count: valid.iter().filter(|&&valid| !valid).count(),
+        valid,
+    })
+}
+
+fn numbers_of<T, const N: usize>(
+    bytes: &Bound<'_, PyBytes>,
+    read: impl Fn([u8; N]) -> T,
+) -> Result<Vec<T>, &'static str> {
+    match bytes.as_bytes().as_chunks::<N>() {
+        (numbers, []) => Ok(numbers.iter().map(|number| read(*number)).collect()),
+        _ => Err("a column that is cut"),
+    }
+}
+
+fn bytes_of<'py, const N: usize, T: Copy>(
+    py: Python<'py>,
+    numbers: &[T],
+    write: impl Fn(T) -> [u8; N],
+) -> Bound<'py, PyBytes> {
+    let bytes: Vec<u8> = numbers.iter().flat_map(|&number| write(number)).collect();
+    PyBytes::new(py, &bytes)
+}
+
 /// Columns whose memory NumPy and Arrow share.
 struct Buffers {
     topics: Vec<String>,
@@ -88,6 +150,14 @@ impl ByteParts {
         }
     }
 
+    fn state<'py>(&self, py: Python<'py>) -> PartBytes<'py> {
+        [
+            bytes_of(py, &self.offsets, i64::to_le_bytes),
+            PyBytes::new(py, &self.data),
+            bytes_of(py, &self.valid, |valid| [u8::from(valid)]),
+        ]
+    }
+
     fn array(&self) -> Result<ArrayRef, ArrowError> {
         let nulls = (self.null_count > 0).then(|| NullBuffer::from(self.valid.as_slice()));
         let offsets = OffsetBuffer::new(self.offsets.clone());
@@ -95,7 +165,30 @@ impl ByteParts {
     }
 }
 
+impl PartialEq for ByteParts {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.offsets, &self.data, &self.valid) == (&other.offsets, &other.data, &other.valid)
+    }
+}
+
+impl PartialEq for Buffers {
+    /// Whether the rows are equal: a topic without a row is none of them.
+    fn eq(&self, other: &Self) -> bool {
+        let numbers = |columns: &Self| {
+            (columns.partition.clone(), columns.offset.clone(), columns.timestamp.clone())
+        };
+        numbers(self) == numbers(other)
+            && self.topic_names().eq(other.topic_names())
+            && self.key == other.key
+            && self.value == other.value
+    }
+}
+
 impl Buffers {
+    fn topic_names(&self) -> impl Iterator<Item = Option<&String>> {
+        self.topic.iter().map(|&topic| self.topics.get(usize::try_from(topic).ok()?))
+    }
+
     fn of(joined: JoinedColumns, topics: Vec<String>) -> Self {
         Self {
             topics,
@@ -106,6 +199,16 @@ impl Buffers {
             key: ByteParts::of(joined.key),
             value: ByteParts::of(joined.value),
         }
+    }
+
+    fn state<'py>(&self, py: Python<'py>) -> FetchedState<'py> {
+        let numbers = [
+            bytes_of(py, &self.topic, i32::to_le_bytes),
+            bytes_of(py, &self.partition, i32::to_le_bytes),
+            bytes_of(py, &self.offset, i64::to_le_bytes),
+            bytes_of(py, &self.timestamp, i64::to_le_bytes),
+        ];
+        (self.topics.clone(), numbers, self.key.state(py), self.value.state(py))
     }
 
     fn batch(&self) -> Result<RecordBatch, ArrowError> {
@@ -136,7 +239,7 @@ impl Buffers {
 /// Records as columns, one row a record.
 ///
 /// Keys and values are columns as :func:`ottla.build_batch_from_columns` takes them: offsets and data,
-/// and validity where there are nulls. NumPy and Arrow share the memory.
+/// and validity where there are nulls. NumPy and Arrow share the memory. Two are equal if their rows are.
 #[pyclass(frozen, module = "ottla.records")]
 pub(crate) struct FetchedColumns {
     columns: Arc<Buffers>,
@@ -162,6 +265,44 @@ impl FetchedColumns {
 impl FetchedColumns {
     fn __len__(&self) -> usize {
         self.columns.offset.len()
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.columns == other.columns
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.columns.offset.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __reduce__<'py>(
+        this: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, FetchedState<'py>)> {
+        let restore = this.get_type().getattr("_restore")?;
+        Ok((restore, this.get().columns.state(this.py())))
+    }
+
+    #[staticmethod]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 makes them for this call")]
+    fn _restore(
+        topics: Vec<String>,
+        numbers: NumberBytes<'_>,
+        key: PartBytes<'_>,
+        value: PartBytes<'_>,
+    ) -> PyResult<Self> {
+        let columns = restored(&topics, &numbers, [&key, &value]).map_err(|fault| {
+            PyValueError::new_err(format!("not the columns of fetched records: {fault}"))
+        })?;
+        Ok(Self { columns: Arc::new(Buffers::of(columns, topics)) })
+    }
+
+    fn __repr__(&self) -> String {
+        let mut topics: Vec<_> = self.columns.topic.to_vec();
+        topics.sort_unstable();
+        topics.dedup();
+        format!("<FetchedColumns of {} records of {} topics>", self.__len__(), topics.len())
     }
 
     /// The names of topics.
