@@ -24,8 +24,9 @@ def sums_of_rows(result: AuditResult) -> dict[str | None, list[int]]:
             directory = Path(file["file"]).parent
             of_topic[0] += directory not in directories
             directories.add(directory)
-            for at, name in enumerate(("batches", "records", "size"), 1):
-                of_topic[at] += int(file.get(name) or 0)
+            of_topic[1] += file["batches"] or 0
+            of_topic[2] += file["records"] or 0
+            of_topic[3] += file["size"]
     for row in result.metrics:
         sums[row["topic"]][4] += row["committed_transactions"]
         sums[row["topic"]][5] += row["aborted_transactions"]
