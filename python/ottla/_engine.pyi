@@ -778,6 +778,9 @@ class PartitionScan:
     log_end_offset: Final[int | None]
     last_stable_offset: Final[int | None]
     findings: Final[list[tuple[int, Finding]]]
+    def placed(
+        self, paths: Sequence[_Bytes], directory: _Bytes | None
+    ) -> list[tuple[Any, ...]]: ...
 
 @final
 class PackedLog(_Ordered):
@@ -808,7 +811,6 @@ class Finding(_Ordered):
     found: Final[str | None]
     message: Final[str]
     def said(self) -> tuple[Any, ...]: ...
-    def path(self, segment: bytes) -> bytes: ...
 
 @final
 class Explanation:

@@ -1,4 +1,4 @@
-//! Whole logs judged many at a time, where nothing is found: the common case.
+//! Whole logs judged many at a time: the common case.
 
 use crate::calls::detached;
 use crate::check::level_of;
@@ -7,13 +7,13 @@ use crate::partition::PartitionScan;
 use crate::place::open_file;
 use crate::progress::Progress;
 use crate::scanners::with_scanner;
-use ottla_audit::partition::clean::{self, LogFiles, WholeLog};
+use ottla_audit::partition::clean::{self, JudgedLog, LogFiles, WholeLog};
 use ottla_audit::{PartitionContext, Scanner, SegmentContext};
 use ottla_log::names::{CONSUMER_OFFSETS, PartitionState};
 use ottla_log::source::Source;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple};
 use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
@@ -67,12 +67,13 @@ struct Log<'a> {
     partition: PartitionContext,
 }
 
-/// What a log without findings adds to tables, the topic's id, and where the log ends.
-type Judged = (PackedLog, Option<String>, i64);
+/// What a log adds to tables, the topic's id, where the log ends, and its findings as
+/// :meth:`PartitionScan.placed` has them.
+type Judged<'py> = (PackedLog, Option<String>, i64, Vec<Bound<'py, PyTuple>>);
 
 /// Judges all live segments of partitions and the files beside them, without the interpreter's lock.
-/// Returns for each partition its packed log, the topic's id and the end of the log; ``None`` for one in
-/// which anything is found, cannot be read, or is not as ever: then only the long way tells what.
+/// Returns for each partition its packed log, the topic's id, the end of the log and its findings;
+/// ``None`` for one of which anything cannot be read, or is not as ever: then the long way tells what.
 ///
 /// Args:
 ///     partitions: with the attributes of :class:`ottla.logs.inventory.Partition`, all files regular and
@@ -89,14 +90,14 @@ type Judged = (PackedLog, Option<String>, i64);
 #[pyfunction]
 #[pyo3(signature = (partitions, *, settings, level, now_ms, progress=None))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
-pub(crate) fn judge_clean(
-    py: Python<'_>,
-    partitions: Vec<(ListedPartition<'_>, Offsets)>,
+pub(crate) fn judge_clean<'py>(
+    py: Python<'py>,
+    partitions: Vec<(ListedPartition<'py>, Offsets)>,
     settings: HashMap<String, KnownSettings>,
     level: &str,
     now_ms: i64,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Vec<Option<Judged>>> {
+) -> PyResult<Vec<Option<Judged<'py>>>> {
     let level = level_of(level)?;
     let logs = partitions
         .iter()
@@ -105,9 +106,35 @@ pub(crate) fn judge_clean(
     let progress = Progress::new(progress);
     let judged =
         detached(py, || with_scanner(level, |scanner| judge_all(logs, scanner, &progress)))?;
-    match progress.into_error(py, "the audit was stopped") {
-        Some(error) => Err(error),
-        None => Ok(judged),
+    if let Some(error) = progress.into_error(py, "the audit was stopped") {
+        return Err(error);
+    }
+    let told = |(log, (partition, _)): (Option<PackedWhole>, &(ListedPartition<'py>, _))| {
+        log.map(|log| log.told(&partition.directory)).transpose()
+    };
+    judged.into_iter().zip(&partitions).map(told).collect()
+}
+
+/// A log that was judged.
+struct PackedWhole {
+    packed: PackedLog,
+    topic_id: Option<String>,
+    end_offset: i64,
+    /// What was found, and the paths of the segments; most logs have nothing.
+    found: Option<(PartitionScan, Vec<Vec<u8>>)>,
+}
+
+impl PackedWhole {
+    fn told<'py>(self, directory: &Bound<'py, PyBytes>) -> PyResult<Judged<'py>> {
+        let py = directory.py();
+        let findings = match self.found {
+            None => Vec::new(),
+            Some((merged, paths)) => {
+                let paths = paths.iter().map(|path| PyBytes::new(py, path)).collect();
+                merged.placed(py, paths, Some(directory.clone()))?
+            }
+        };
+        Ok((self.packed, self.topic_id, self.end_offset, findings))
     }
 }
 
@@ -116,13 +143,13 @@ fn judge_all(
     logs: Vec<Log<'_>>,
     scanner: &mut Scanner,
     progress: &Progress,
-) -> Vec<Option<Judged>> {
+) -> Vec<Option<PackedWhole>> {
     let mut judged = Vec::with_capacity(logs.len());
     let mut bytes: u64 = 0;
     let mut reported: Option<Instant> = None;
     for log in logs {
         let found = log.judge(scanner);
-        bytes = bytes.saturating_add(found.as_ref().map_or(0, |(packed, ..)| packed.bytes()));
+        bytes = bytes.saturating_add(found.as_ref().map_or(0, |log| log.packed.bytes()));
         judged.push(found);
         if reported.is_none_or(|at| at.elapsed() >= REPORTED_EVERY) {
             if !progress.report(bytes) {
@@ -178,7 +205,7 @@ impl<'a> Log<'a> {
         })
     }
 
-    fn judge(self, scanner: &mut Scanner) -> Option<Judged> {
+    fn judge(self, scanner: &mut Scanner) -> Option<PackedWhole> {
         let log = WholeLog {
             names: &self.names,
             sizes: self.sizes,
@@ -186,14 +213,17 @@ impl<'a> Log<'a> {
             segment: self.segment,
             files: &Directory { path: self.directory },
         };
-        let clean = clean::judge(&log, self.partition, scanner)?;
-        let scans = &clean.scans;
-        let merged = PartitionScan {
-            files: (0..).take(scans.len()).collect(),
-            inner: clean.merged,
-            context: clean.context,
-        };
-        let packed = PackedLog::of((0..).zip(scans), &[&merged]);
-        Some((packed, clean.topic_id, merged.inner.log_end_offset))
+        let JudgedLog { names, scans, merged, context, topic_id } =
+            clean::judge(&log, self.partition, scanner)?;
+        let path_of = |name: &&[u8]| [self.directory, name].join(&b'/');
+        let paths = || names.iter().map(path_of).collect();
+        let files = (0..).take(scans.len()).collect();
+        let merged = PartitionScan { inner: merged, context, files };
+        Some(PackedWhole {
+            packed: PackedLog::of((0..).zip(&scans), &[&merged]),
+            topic_id,
+            end_offset: merged.inner.log_end_offset,
+            found: merged.inner.has_findings().then(paths).map(|paths| (merged, paths)),
+        })
     }
 }

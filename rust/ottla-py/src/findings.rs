@@ -4,7 +4,7 @@ use ottla_audit::{Cause, ConsumerEffect, FindingKind, SideFile};
 use ottla_log::names;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyString, PyTuple};
 
 /// One thing found. Fields that do not apply are ``None``.
 #[pyclass(frozen, eq, module = "ottla._engine")]
@@ -77,34 +77,41 @@ impl Finding {
 
     /// All that it says, in the order of the fields of a fault in Python.
     fn said<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let of = &self.inner;
-        PyTuple::new(
-            py,
-            [
-                self.name().into_bound_py_any(py)?,
-                self.severity().into_bound_py_any(py)?,
-                self.message().into_bound_py_any(py)?,
-                of.position.into_bound_py_any(py)?,
-                of.size.into_bound_py_any(py)?,
-                of.first_offset.into_bound_py_any(py)?,
-                of.last_offset.into_bound_py_any(py)?,
-                of.record_index.into_bound_py_any(py)?,
-                of.producer_id.into_bound_py_any(py)?,
-                of.next_good_offset.into_bound_py_any(py)?,
-                of.cause.map(Cause::name).into_bound_py_any(py)?,
-                self.expected().into_bound_py_any(py)?,
-                self.found().into_bound_py_any(py)?,
-            ],
-        )
+        PyTuple::new(py, said(py, &self.inner)?)
     }
+}
 
-    /// Path of the file that it is in: the segment, whose path is given, or a file beside it.
-    fn path<'py>(&self, py: Python<'py>, segment: &[u8]) -> Bound<'py, PyBytes> {
-        match self.inner.side_file {
-            Some(side_file) => PyBytes::new(py, &path_beside(segment, side_file)),
-            None => PyBytes::new(py, segment),
-        }
-    }
+/// The path of the file that a finding is in, by that of its segment.
+pub(crate) fn path_of<'py>(
+    finding: &ottla_audit::Finding,
+    segment: &Bound<'py, PyBytes>,
+) -> Bound<'py, PyBytes> {
+    let beside = |file| PyBytes::new(segment.py(), &path_beside(segment.as_bytes(), file));
+    finding.side_file.map_or_else(|| segment.clone(), beside)
+}
+
+/// All that a finding says, in the order of the fields of a fault in Python.
+pub(crate) fn said<'py>(
+    py: Python<'py>,
+    finding: &ottla_audit::Finding,
+) -> PyResult<[Bound<'py, PyAny>; 13]> {
+    let text = |text: &str| (!text.is_empty()).then(|| PyString::new(py, text));
+    Ok([
+        // Words that Python compares with its own.
+        PyString::intern(py, finding.kind.name()).into_any(),
+        PyString::intern(py, finding.severity.name()).into_any(),
+        PyString::new(py, &finding.message).into_any(),
+        finding.position.into_bound_py_any(py)?,
+        finding.size.into_bound_py_any(py)?,
+        finding.first_offset.into_bound_py_any(py)?,
+        finding.last_offset.into_bound_py_any(py)?,
+        finding.record_index.into_bound_py_any(py)?,
+        finding.producer_id.into_bound_py_any(py)?,
+        finding.next_good_offset.into_bound_py_any(py)?,
+        finding.cause.map(|cause| PyString::intern(py, cause.name())).into_bound_py_any(py)?,
+        text(&finding.expected).into_bound_py_any(py)?,
+        text(&finding.found).into_bound_py_any(py)?,
+    ])
 }
 
 /// The path of a file beside a segment.

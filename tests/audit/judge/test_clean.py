@@ -5,6 +5,7 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ottla
@@ -117,7 +118,49 @@ def test_python_takes_no_part_in_the_segments_of_a_clean_log(
     assert len(result.timeline) == 6
 
 
-def test_a_log_with_a_finding_goes_the_long_way_and_the_others_do_not(
+def test_python_takes_no_part_in_the_segments_of_a_damaged_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("a segment was scanned by itself")
+
+    directory = write_log_directory(tmp_path / "logs")
+    path = directory / "orders-1" / segment_name(0)
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    monkeypatch.setattr(threads, "scan_request", refused)
+    result = ottla.audit(directory)
+    assert result.exit_code == 2
+    assert "crc-mismatch" in {row["name"] for row in result.findings}
+
+
+def test_a_batch_that_is_written_meanwhile_is_no_finding_of_one_call(tmp_path: Path) -> None:
+    data = segment(3)
+    directory = tmp_path / "orders-0"
+    write_partition(directory, {0: data})
+    names = sorted(path.name for path in directory.iterdir())
+
+    def judged(size: int) -> Any:
+        listed = {name: (directory / name).stat().st_size for name in names}
+        partition = SimpleNamespace(
+            directory=bytes(directory),
+            topic="orders",
+            state="live",
+            names=tuple(map(str.encode, names)),
+            sizes=tuple((listed | {segment_name(0): size}).values()),
+            stopped_cleanly=False,
+        )
+        logs: Any = [(partition, (None, None, None, None))]
+        return _engine.judge_clean(logs, settings={}, level="full", now_ms=1 << 42)[0]
+
+    assert judged(len(data))[3] == []
+    assert judged(len(data) - 1) is None
+    (directory / segment_name(0)).write_bytes(data[:-1])
+    assert [name for name, *_ in judged(len(data) - 1)[3]] == ["truncated-tail"]
+
+
+def test_a_log_that_lost_its_end_goes_the_long_way_and_the_others_do_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scanned = []

@@ -5,13 +5,13 @@ What a finding is made of is loaded with the first one: most logs have none.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.audit.catalogue.explain import explain
 from ottla.severity import SEVERITIES, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ottla import _engine
     from ottla.audit.catalogue.finding import PlacedFinding
@@ -66,6 +66,15 @@ def place_finding(
 
     beside = (replica, good_replicas, commands, path, directory, None)
     return PlacedFinding._make((*finding.said(), *beside))
+
+
+def placed_rows(rows: Sequence[tuple[Any, ...]]) -> Iterable[PlacedFinding]:
+    """Returns findings of the engine that it has given their places (`PartitionScan.placed`)."""
+    if not rows:
+        return ()
+    from ottla.audit.catalogue.finding import PlacedFinding
+
+    return map(PlacedFinding._make, rows)
 
 
 class HasSeverity(Protocol):

@@ -1,7 +1,8 @@
-"""Logs in which nothing is found, many judged in one call of the engine: what most logs are.
+"""Small logs, many judged in one call of the engine: what most logs are.
 
-Only a log with something to tell goes the long way, on which Python takes part for each file and
-finding. Both come to the same result; `tests/audit/judge/test_clean.py` holds them together.
+Only a log of which something cannot be read, or is not as ever, goes the long way, on which Python
+takes part for each file. Both come to the same result; `tests/audit/judge/test_clean.py` holds them
+together.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 
     from ottla.audit.judge.context import Surroundings
     from ottla.audit.plan.plan import Log
+    from ottla.logs.columns import Row
     from ottla.logs.inventory import Partition
 
-    CleanLog: TypeAlias = tuple[_engine.PackedLog, str | None, int]
-    """What a log adds to tables, the topic's id, and where the log ends."""
+    WholeLog: TypeAlias = tuple[_engine.PackedLog, str | None, int, list[Row]]
+    """What a log adds to tables, the topic's id, where the log ends, and rows of its findings."""
 
 MAX_BYTES = 8 << 20
 """Of logs that are judged at once: as much as a thread reads before it looks whether to stop."""
@@ -46,8 +48,8 @@ def judge_clean_logs(
     level: str,
     now_ms: int,
     progress: Callable[[int], bool],
-) -> list[CleanLog | None]:
-    """Reads and judges whole logs that may be clean; None for one of which there is more to tell.
+) -> list[WholeLog | None]:
+    """Reads and judges whole logs; None for one that takes more than this.
 
     Args:
         partitions: those of the logs.

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ottla.audit.catalogue.findings import UNREADABLE, by_place, make_finding
+from ottla.audit.catalogue.findings import UNREADABLE, by_place, make_finding, placed_rows
 from ottla.audit.judge import side_files
 from ottla.audit.judge.bound import bounded
 from ottla.audit.judge.packed import ENGINE_TABLES, PackedLogs, PackedRows, ScannedFiles
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ottla.audit.advice.deed import Deed
     from ottla.audit.catalogue.finding import PlacedFinding
-    from ottla.audit.judge.clean import CleanLog
+    from ottla.audit.judge.clean import WholeLog
     from ottla.audit.judge.judge import JudgedLog
     from ottla.audit.plan.plan import Log, Plan
     from ottla.logs.columns import Row
@@ -105,11 +105,12 @@ class Collector:
                 if judged.end_offset is not None:
                     self._ends[partition.directory] = judged.end_offset
 
-    def add_clean(self, clean: Iterable[tuple[int, CleanLog]]) -> None:
-        """Adds whole logs of the plan in which nothing was found, by their indexes."""
+    def add_whole(self, logs: Iterable[tuple[int, WholeLog]]) -> None:
+        """Adds whole logs of the plan that were judged in one call, by their indexes."""
         with self._lock:
-            for index, (packed, topic_id, end_offset) in clean:
+            for index, (packed, topic_id, end_offset, found) in logs:
                 self._packed.add(index, packed)
+                self._findings += placed_rows(found)
                 partition = self._plan.logs[index].partition
                 if partition is not None:
                     # All partitions of a topic share one string.

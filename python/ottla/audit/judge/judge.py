@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla import _engine
-from ottla.audit.catalogue.findings import place_finding
+from ottla.audit.catalogue.findings import placed_rows
 from ottla.audit.judge import side_files
 from ottla.audit.judge.bound import bounded
 from ottla.audit.judge.merge import merge_request
@@ -72,7 +72,8 @@ def judge_log(
         ahead = request.knows_beyond(merged.log_end_offset)
         if ahead and partition is not None and has_grown(partition, inventory.files):
             merged = request.without_ends().merge([(index, scans[index]) for index in run])
-        findings += _place_findings(merged, log)
+        paths = [file.path for file in log.files]
+        findings += placed_rows(merged.placed(paths, partition and partition.directory))
         first = log.files[run[0]]
         if first.kind == "segment" and first.state == "live":
             adding.append(merged)
@@ -111,10 +112,3 @@ def _consecutive_runs(count: int, scans: Scans) -> Iterable[Sequence[int]]:
             run = []
     if run:
         yield run
-
-
-def _place_findings(merged: _engine.PartitionScan, log: Log) -> Iterable[PlacedFinding]:
-    directory = log.partition.directory if log.partition else None
-    for index, finding in merged.findings:
-        path = finding.path(log.files[index].path)
-        yield place_finding(finding, path=path, directory=directory)

@@ -287,7 +287,7 @@ class _PlanScan:
         }
 
     def _judge_together(self, together: Sequence[Sequence[ScanTask]]) -> None:
-        """Judges logs in one call, and file by file those of which there is more to tell."""
+        """Judges logs in one call, and file by file those that take more than this."""
         logs = [self._plan.logs[tasks[0].log] for tasks in together]
         judged = judge_clean_logs(
             [log.partition for log in logs if log.partition is not None],
@@ -297,9 +297,9 @@ class _PlanScan:
             progress=self._pace.counting(),
         )
         found = list(zip(together, judged, strict=True))
-        self._collector.add_clean((tasks[0].log, clean) for tasks, clean in found if clean)
-        for tasks, clean in found:
-            for task in tasks if clean is None else ():
+        self._collector.add_whole((tasks[0].log, whole) for tasks, whole in found if whole)
+        for tasks, whole in found:
+            for task in tasks if whole is None else ():
                 self._scan(_FileState(task, 1), 0, 0, ENDLESS)
 
     def _scan(self, state: _FileState, number: int, start: int, stop: int) -> None:

@@ -1,7 +1,7 @@
-//! A whole log and the files beside it in which nothing is found: what most logs are, judged at once.
+//! A whole log and the files beside it, judged at once.
 //!
-//! It says nothing of a log in which anything is found, cannot be read or is not as ever: who asks goes
-//! the long way then, which comes to the same result for a log without findings.
+//! It says nothing of a log of which anything cannot be read, has other names than those of a broker or
+//! grows meanwhile: who asks goes the long way then, which comes to the same result for the others.
 
 use crate::catalogue::finding::SideFile;
 use crate::partition::merge::merge_partition_with;
@@ -15,10 +15,11 @@ use ottla_log::names::{FileKind, FileName, FileState, PartitionState};
 use ottla_log::sidefiles::checkpoint::{check_order, read_leader_epochs};
 use ottla_log::sidefiles::metadata::read_partition_metadata;
 use ottla_log::source::{Limited, Source, fill};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
 
-/// Files beside the segments that are read whole are no larger in a log without findings.
+/// Files beside the segments that are read whole are no larger in a log that is judged at once.
 const MAX_SIDE_FILE_BYTES: u64 = 1 << 20;
 
 /// The files of a log, by name.
@@ -44,9 +45,11 @@ pub struct WholeLog<'a> {
     pub files: &'a dyn LogFiles,
 }
 
-/// What a log without findings shows.
-pub struct CleanLog {
-    /// Its segments, in order.
+/// What a log shows that was judged at once.
+pub struct JudgedLog<'a> {
+    /// The names of its segments, in order.
+    pub names: Vec<&'a [u8]>,
+    /// Its segments, in this order.
     pub scans: Vec<SegmentScan>,
     /// The segments together.
     pub merged: PartitionScan,
@@ -56,12 +59,13 @@ pub struct CleanLog {
     pub topic_id: Option<String>,
 }
 
-/// Judges a log; `None` if anything is found. `context` is what is known of it but its leader epochs.
-pub fn judge(
-    log: &WholeLog<'_>,
+/// Judges a log; `None` if that takes more than its segments and what is beside them. `context` is what
+/// is known of it but its leader epochs.
+pub fn judge<'a>(
+    log: &WholeLog<'a>,
     mut context: PartitionContext,
     scanner: &mut Scanner,
-) -> Option<CleanLog> {
+) -> Option<JudgedLog<'a>> {
     let entries: Vec<_> =
         log.names.iter().map(|&name| DirectoryEntry { name, is_directory: false }).collect();
     if !check_names(&entries, log.state, true).is_empty() {
@@ -77,16 +81,18 @@ pub fn judge(
         check_order(&epochs).ok()?;
         context.leader_epochs = epochs.iter().map(|e| (e.epoch, e.start_offset)).collect();
     }
-    let scans = beside.scan(log, scanner)?;
-    let merged = merge_partition_with(&scans, &context, &beside.opened(log));
+    let (scans, has_changed) = beside.scan(log, scanner)?;
+    let opened = beside.opened(log);
+    let merged = merge_partition_with(&scans, &context, &opened);
     let end = merged.log_end_offset;
     let known_ends = [context.recovery_point, context.high_watermark];
-    let is_clean = merged.findings.is_empty()
-        && merged.suppressed.is_empty()
-        && merged.left_out.is_empty()
+    let is_known = !opened.has_unread.get()
         && known_ends.into_iter().flatten().all(|known| known <= end)
         && epoch_beyond_end(&context.leader_epochs, end).is_none();
-    is_clean.then_some(CleanLog { scans, merged, context, topic_id })
+    // What is found at the end of a log that a broker writes to is looked at once more.
+    let is_settled = is_known && (!has_changed || !merged.has_findings());
+    let names = beside.segments.values().map(|file| file.name).collect();
+    is_settled.then_some(JudgedLog { names, scans, merged, context, topic_id })
 }
 
 /// A file as it was listed.
@@ -97,7 +103,7 @@ struct Listed<'a> {
 }
 
 impl Listed<'_> {
-    /// Its bytes; `None` if it cannot be read, or is larger than in any log without findings.
+    /// Its bytes; `None` if it cannot be read, or is larger than usual.
     fn read(self, log: &WholeLog<'_>) -> Option<Vec<u8>> {
         read_whole(&*log.files.open(self.name).ok()?).ok()
     }
@@ -163,9 +169,10 @@ impl<'a> Beside<'a> {
         (is_whole && !found.segments.is_empty()).then_some(found)
     }
 
-    /// Scans the segments in order, up to one with a finding.
-    fn scan(&self, log: &WholeLog<'_>, scanner: &mut Scanner) -> Option<Vec<SegmentScan>> {
+    /// Scans the segments in order. Returns also whether one of them has another size than listed.
+    fn scan(&self, log: &WholeLog<'_>, scanner: &mut Scanner) -> Option<(Vec<SegmentScan>, bool)> {
         let mut scans = Vec::with_capacity(self.segments.len());
+        let mut has_changed = false;
         let mut after = self.segments.keys().skip(1);
         for (&base_offset, file) in &self.segments {
             let next_base_offset = after.next().copied();
@@ -177,16 +184,12 @@ impl<'a> Beside<'a> {
             };
             let indexes = self.indexes(log, base_offset)?;
             let source = log.files.open(file.name).ok()?;
-            let size = file.size.min(source.size().ok()?);
-            let source = Limited::new(&*source, size);
-            let scan =
-                scanner.scan_indexed(&source, context, &indexes, &mut |_| true, None).ok()?;
-            if !scan.findings.kept().is_empty() {
-                return None;
-            }
-            scans.push(scan);
+            let size = source.size().ok()?;
+            has_changed |= size != file.size;
+            let source = Limited::new(&*source, file.size.min(size));
+            scans.push(scanner.scan_indexed(&source, context, &indexes, &mut |_| true, None).ok()?);
         }
-        Some(scans)
+        Some((scans, has_changed))
     }
 
     fn indexes(&self, log: &WholeLog<'_>, base_offset: i64) -> Option<Indexes> {
@@ -214,6 +217,7 @@ impl<'a> Beside<'a> {
             transaction_indexes: by_segment
                 .map(|base_offset| self.transaction_indexes.get(base_offset).copied())
                 .collect(),
+            has_unread: Cell::new(false),
         }
     }
 }
@@ -224,6 +228,8 @@ struct OpenedBeside<'a> {
     offsets: Vec<i64>,
     snapshots: &'a BTreeMap<i64, Listed<'a>>,
     transaction_indexes: Vec<Option<Listed<'a>>>,
+    /// Whether one of them could not be read.
+    has_unread: Cell<bool>,
 }
 
 impl SideFiles for OpenedBeside<'_> {
@@ -239,7 +245,9 @@ impl SideFiles for OpenedBeside<'_> {
             }
             _ => None,
         };
-        listed.map(|listed| read_whole(&*self.log.files.open(listed.name)?)).transpose()
+        let read = listed.map(|listed| read_whole(&*self.log.files.open(listed.name)?)).transpose();
+        self.has_unread.set(self.has_unread.get() || read.is_err());
+        read
     }
 
     fn is_known(&self) -> bool {

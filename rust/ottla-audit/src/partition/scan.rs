@@ -110,6 +110,11 @@ pub struct PartitionScan {
 }
 
 impl PartitionScan {
+    /// Whether anything was found, kept or not.
+    pub fn has_findings(&self) -> bool {
+        !self.findings.is_empty() || !self.suppressed.is_empty() || !self.left_out.is_empty()
+    }
+
     /// Whether offsets after the beginning of an open transaction were lost, among them perhaps its
     /// marker.
     pub(crate) fn may_have_lost_marker(&self, open: &OpenTransaction) -> bool {
