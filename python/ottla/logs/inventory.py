@@ -80,9 +80,15 @@ class Partition(NamedTuple):
         """Whether there is a live segment."""
         return any(file.state == "live" for file in self.files_of(SEGMENTS))
 
-    def files_of(self, kinds: Collection[FileKind]) -> tuple[FileEntry, ...]:
+    def files_of(self, kinds: tuple[FileKind, ...]) -> tuple[FileEntry, ...]:
         """The files of some kinds, in the order of `files`."""
-        return tuple(self._entries(kinds))
+        if self.odd_files:
+            return tuple(self._entries(kinds))
+        directory, names, sizes = self.directory, self.names, self.sizes
+        return tuple(
+            FileEntry(directory, names[at], kind, state, sizes[at], base_offset)
+            for at, (kind, state, base_offset) in _places_of(names, kinds)
+        )
 
     def _entries(self, kinds: Collection[FileKind] | None = None) -> Iterator[FileEntry]:
         directory = self.directory
@@ -159,6 +165,14 @@ class Inventory:
         if self.base in (b"", b"/"):
             return display(path)
         return display(path.removeprefix(self.base + b"/"))
+
+
+@lru_cache(maxsize=2)
+def _places_of(
+    names: tuple[bytes, ...], kinds: tuple[FileKind, ...]
+) -> tuple[tuple[int, Said], ...]:
+    """Returns which of the names are of some kinds, and what they say: mostly those asked last."""
+    return tuple((at, said) for at, said in enumerate(said_by(names)) if said[0] in kinds)
 
 
 @lru_cache(maxsize=2)

@@ -133,8 +133,13 @@ def parse_partition_name(name: bytes) -> tuple[str, int, PartitionState] | None:
     if parsed is None:
         return None
     topic, partition, state = parsed
+    return _topic(topic), partition, state
+
+
+@lru_cache(maxsize=64)
+def _topic(name: bytes) -> str:
     # All partitions of a topic share one string.
-    return sys.intern(display(topic)), partition, state
+    return sys.intern(display(name))
 
 
 def stray_name(name: str, unique_id: bytes) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from functools import lru_cache
 from io import DEFAULT_BUFFER_SIZE, BytesIO
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ottla.storage.paths import join
@@ -192,7 +194,7 @@ class LocalFiles:
                     fault, is_loop = reason_of(error), error.errno == errno.ELOOP
                     entry = Entry(child.name, is_directory=False, size=0, fault=fault)
                     entries.append(entry._replace(leads_nowhere=is_loop))
-        return sorted(entries, key=lambda entry: entry.name)
+        return sorted(entries, key=attrgetter("name"))
 
     def exists(self, path: bytes) -> bool:
         """See `Files`."""
@@ -247,7 +249,7 @@ class LocalFiles:
         if stat.S_ISREG(mode):
             return Entry(name, is_directory=False, size=status.st_size)
         identity = status.st_dev, status.st_ino
-        return Entry(name, stat.S_ISDIR(mode), 0, identity, f"{_type_name(mode)}, not a file")
+        return Entry(name, stat.S_ISDIR(mode), 0, identity, _fault_of(mode))
 
 
 LOCAL = LocalFiles()
@@ -259,7 +261,9 @@ def reason_of(error: OSError) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _type_name(mode: int) -> str:
+@lru_cache(maxsize=16)
+def _fault_of(mode: int) -> str:
+    """Why what is of this mode cannot be read as a file."""
     names = (
         (stat.S_ISDIR, "a directory"),
         (stat.S_ISFIFO, "a FIFO"),
@@ -267,4 +271,5 @@ def _type_name(mode: int) -> str:
         (stat.S_ISCHR, "a character device"),
         (stat.S_ISBLK, "a block device"),
     )
-    return next((name for is_type, name in names if is_type(mode)), "a special file")
+    name = next((name for is_type, name in names if is_type(mode)), "a special file")
+    return f"{name}, not a file"

@@ -260,7 +260,7 @@ def check_topic_ids(
     for partition in partitions:
         topic_id = topic_ids.get(partition.directory)
         if topic_id is not None and partition.topic is not None and partition.state == "live":
-            above = os.path.dirname(partition.directory)
+            above = partition.log_directory or os.path.dirname(partition.directory)
             key = clusters.get(above) or above, partition.topic
             topics.setdefault(key, []).append((topic_id, partition))
     for entries in topics.values():
