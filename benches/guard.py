@@ -6,8 +6,9 @@
 2. The kernels need no more instructions than `callgrind.json` says, and a margin. Counts do not
    depend on the machine, but a little on the compiler: another one than they were taken with has
    a wider margin. `--write` takes them anew.
-3. Starting up needs no more instructions than so many times those of a bare Python
-   (`benches/instructions.py`), and calls with one record no more than `benches/calls.py` allows.
+3. Starting up needs no more instructions than so many times those of a bare Python, and one more
+   clean partition or line of JSON no more than `benches/instructions.py` allows; calls with one
+   record no more than `benches/calls.py` does.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from benches.calls import calls_that_grew
 from benches.cases import CASES, LARGE, AbsentLevelError, Case, Outcome, run
-from benches.instructions import starts_that_grew
+from benches.instructions import each_that_grew, starts_that_grew
 from benches.machine import demand_release, kernels
 from benches.peers import OURS
 from benches.thresholds import GUARDED, threshold
@@ -155,6 +156,8 @@ def main() -> None:
     if shutil.which("valgrind") is not None:
         print("Instructions of starting up, under callgrind")
         wrong += starts_that_grew()
+        print("Instructions of one more, under callgrind")
+        wrong += each_that_grew()
         print("Instructions of calls with one record, under callgrind")
         wrong += calls_that_grew()
     print(f"Ratios at 1 MiB, in one run, with the kernels {kernels()}")

@@ -1,17 +1,23 @@
-"""Instructions of starting up, under callgrind, as multiples of those of a bare Python.
+"""Instructions of starting up, and of what an audit does most often, under callgrind.
 
 Times of so short a process are those of the machine's neighbours; instructions are the same in each
-run. Bytecode is held, as it is where a package is installed, and not counted.
+run. Bytecode is held, as it is where a package is installed, and not counted. Starts are held to
+multiples of a bare Python; what one more partition or batch takes is a slope between two processes.
 """
 
 import os
+import platform
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+from benches.output import log
 from benches.partitions import write_partitions
 from benches.whole import OTTLA
 
@@ -73,5 +79,72 @@ def starts_that_grew() -> list[str]:
     return grew
 
 
+# What every CPU has on which these are counted.
+LEVEL, MACHINES = "sse42", ("x86_64", "AMD64")
+
+_LINES = """
+import sys, ottla
+for lines in ottla.audit(sys.argv[1], threads=1).batches.json_lines():
+    pass
+"""
+
+
+@contextmanager
+def _partitions(count: int) -> Iterator[Path]:
+    """Yield a log directory of so many clean partitions of 11 KB."""
+    with tempfile.TemporaryDirectory(prefix="ottla-partitions-") as home:
+        write_partitions(Path(home), count)
+        yield Path(home)
+
+
+class Slope(NamedTuple):
+    """Something of which a log directory has few or many, and what reads it."""
+
+    write: Callable[[int], AbstractContextManager[Path]]
+    few: int
+    many: int
+    command: Sequence[str]
+    most: int
+    """How many instructions one more may take."""
+
+
+# A sixth above what they take from CPython 3.11.
+EACH: Mapping[str, Slope] = {
+    "clean partition": Slope(
+        _partitions, 100, 300, [str(OTTLA), "audit", "--threads", "1"], 330_000
+    ),
+    "batch, audited and as a line of JSON": Slope(
+        partial(log, is_damaged=False), 200, 1_200, [sys.executable, "-c", _LINES], 11_400
+    ),
+}
+
+
+def count_each() -> dict[str, int]:
+    """Count the instructions that one more of each takes."""
+    counts = {}
+    with tempfile.TemporaryDirectory(prefix="ottla-each-") as bytecode:
+        for name, slope in EACH.items():
+            taken = []
+            for number in (slope.few, slope.many):
+                with slope.write(number) as folder:
+                    taken.append(count([*slope.command, str(folder)], Path(bytecode), LEVEL))
+            counts[name] = (taken[1] - taken[0]) // (slope.many - slope.few)
+    return counts
+
+
+def each_that_grew() -> list[str]:
+    """Compare what one more takes with what it may; give a line for each that takes more."""
+    if platform.machine() not in MACHINES:
+        print(f"  NOT COUNTED: {platform.machine()} has no kernels {LEVEL}")
+        return []
+    grew = []
+    for name, counted in count_each().items():
+        row = f"{name}: {counted:,} instructions, at most {EACH[name].most:,}"
+        print(f"  {'GREW' if counted > EACH[name].most else 'ok  '} {row}", flush=True)
+        if counted > EACH[name].most:
+            grew.append(row)
+    return grew
+
+
 if __name__ == "__main__":
-    sys.exit(bool(starts_that_grew()))
+    sys.exit(bool(starts_that_grew() + each_that_grew()))

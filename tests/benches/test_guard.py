@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from benches import calls, guard
+from benches import calls, guard, instructions
 from benches.cases import CASES, LARGE, AbsentLevelError, Case, Outcome
 from benches.data import Shape
 from benches.peers import AIOKAFKA, OURS
@@ -111,6 +111,18 @@ def test_a_call_that_takes_more_instructions_than_it_may_has_grown(
     assert calls.calls_that_grew() == []
     counted[name] += 1
     assert [row.partition(":")[0] for row in calls.calls_that_grew()] == [name]
+
+
+@pytest.mark.parametrize("name", instructions.EACH)
+def test_one_more_that_takes_more_instructions_than_it_may_has_grown(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = {each: slope.most for each, slope in instructions.EACH.items()}
+    monkeypatch.setattr(instructions, "count_each", lambda: counted)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    assert instructions.each_that_grew() == []
+    counted[name] += 1
+    assert [row.partition(":")[0] for row in instructions.each_that_grew()] == [name]
 
 
 def test_calls_are_not_counted_where_their_kernels_do_not_run(
