@@ -54,18 +54,6 @@ class Pace:
         self._slow_down(size)
         return not self.cancelled.is_set()
 
-    def counting(self) -> Callable[[int], bool]:
-        """Returns a callback for the bytes that one work has read so far."""
-        known = 0
-
-        def advance(read: int) -> bool:
-            nonlocal known
-            self.advance(read - known)
-            known = read
-            return not self.cancelled.is_set()
-
-        return advance
-
     def again(self) -> Callable[[int], bool]:
         """Returns a callback for bytes read again, which count for the speed limit only."""
         known = 0

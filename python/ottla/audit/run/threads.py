@@ -289,13 +289,22 @@ class _PlanScan:
     def _judge_together(self, together: Sequence[Sequence[ScanTask]]) -> None:
         """Judges logs in one call, and file by file those that take more than this."""
         logs = [self._plan.logs[tasks[0].log] for tasks in together]
+        read = 0
+
+        def goes_on(read_so_far: int) -> bool:
+            nonlocal read
+            read = read_so_far
+            return not self._pace.cancelled.is_set()
+
         judged = judge_clean_logs(
             [log.partition for log in logs if log.partition is not None],
             self._surroundings,
             level=self._level,
             now_ms=self._now_ms,
-            progress=self._pace.counting(),
+            progress=goes_on,
         )
+        # Not by the engine, in which who is told of progress could not read a stream.
+        self._pace.advance(read)
         found = list(zip(together, judged, strict=True))
         self._collector.add_whole((tasks[0].log, whole) for tasks, whole in found if whole)
         for tasks, whole in found:
