@@ -41,7 +41,7 @@ class Call(NamedTuple):
 CALLS: Mapping[str, Call] = {
     "check_batches": Call("check(batch)", 890),
     "check_batches of a view": Call("check(view)", 2_700),
-    "Leader.append": Call("append(batch, now_ms=0)", 3_100),
+    "Leader.append": Call("append(batch, now_ms=0)", 2_400),
     "Verdict.stored_parts": Call("verdict.stored_parts", 1_130),
 }
 

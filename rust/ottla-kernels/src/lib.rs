@@ -59,7 +59,7 @@ pub use crate::freed::release_freed_memory;
 pub use crate::header::{BatchHeader, HEADER_BYTES};
 pub use crate::level::Level;
 pub use crate::numbers::Numbers;
-pub use crate::run::{Run, crc_only_run, run, walk_payload};
+pub use crate::run::{Run, crc_only_run, is_right, run, walk_payload};
 pub use crate::target::{EachBatch, EachRecord, Nothing, Target};
 pub use crate::timestamps::Timestamps;
 pub use crate::views::Views;

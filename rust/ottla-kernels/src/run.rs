@@ -4,12 +4,12 @@
 //! and target.
 
 use crate::crc32c;
-use crate::header::{BatchHeader, CRC_START};
+use crate::header::{BatchHeader, CRC_START, HEADER_BYTES};
 use crate::level::Level;
 use crate::target::Target;
-use crate::walk::Shape;
 use crate::walk::fast;
 use crate::walk::groups::Shifts;
+use crate::walk::{Shape, Sink};
 
 /// How far a run went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,12 +48,63 @@ pub fn run<T: Target>(level: Level, data: &[u8], from: usize, target: &mut T) ->
         #[cfg(target_arch = "x86_64")]
         Level::Sse42 => unsafe { x86::run_sse42(data, from, target) },
         level => each_batch(data, from, target, |header, shape, sink| {
-            crc32c::crc32c_at(level, body(data, header)) == header.crc
-                // SAFETY: `each_batch` passes the sink of the batch whose shape it is; shifts need
-                // no instruction.
-                && unsafe { fast::walk_alone(Shifts, data, shape, sink) }
+            is_right_at(level, data, header, shape, sink)
         }),
     }
+}
+
+/// Checks one batch of `data` as [`run`] does, by the header that was parsed of it. Returns whether it is
+/// ordinary, whole, and correct; then all its records went to `target`.
+///
+/// # Examples
+///
+/// ```
+/// use ottla_kernels::{BatchHeader, Level, Nothing, is_right};
+///
+/// let header = BatchHeader::read(&[0; 61], 0, 61);
+/// assert!(!is_right(Level::best(), b"no batch", &header, &mut Nothing));
+/// ```
+#[inline(always)]
+pub fn is_right<T: Target>(
+    level: Level,
+    data: &[u8],
+    header: &BatchHeader,
+    target: &mut T,
+) -> bool {
+    let is_whole = header.end <= data.len().min(T::MAX_POSITION)
+        && header.position.checked_add(HEADER_BYTES).is_some_and(|records| records <= header.end);
+    if !is_whole || !header.is_ordinary() {
+        return false;
+    }
+    target.begin(data);
+    match level.usable() {
+        // SAFETY: `usable` says that the CPU has the instructions of the level.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => unsafe { x86::one_avx512(data, header, target) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Bmi2 => unsafe { x86::one_bmi2(data, header, target) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Sse42 => unsafe { x86::one_sse42(data, header, target) },
+        level => one_batch(header, target, |header, shape, sink| {
+            is_right_at(level, data, header, shape, sink)
+        }),
+    }
+}
+
+/// What every CPU can do: the batch of a sink, by shifts.
+#[inline(always)]
+fn is_right_at<S: Sink>(
+    level: Level,
+    data: &[u8],
+    header: &BatchHeader,
+    shape: Shape,
+    sink: S,
+) -> bool {
+    crc32c::crc32c_at(level, body(data, header)) == header.crc
+        // SAFETY: the sink is the one of the batch whose shape it is; shifts need no instruction.
+        && unsafe { fast::walk_alone(Shifts, data, shape, sink) }
 }
 
 /// Checks headers and CRCs of the batches of magic 2 in `data` from position `from`, whatever their
@@ -134,15 +185,9 @@ fn each_batch<T: Target>(
 ) -> Run {
     let mut run = Run { position: from, ..Run::default() };
     while let Some(header) = BatchHeader::ordinary_at(data, run.position) {
-        let Some(shape) = Shape::of_batch(&header) else {
-            break;
-        };
-        let sink = target.sink(&header);
-        if !is_right(&header, shape, sink) {
+        if !one_batch(&header, target, &mut is_right) {
             break;
         }
-        // SAFETY: a walk that succeeds has passed every record to the sink.
-        unsafe { target.done(&header) };
         run.batches += 1;
         run.records += header.record_count as u64;
         run.position = header.end;
@@ -150,34 +195,72 @@ fn each_batch<T: Target>(
     run
 }
 
+/// One batch of every level, as [`each_batch`].
+#[inline(always)]
+fn one_batch<T: Target>(
+    header: &BatchHeader,
+    target: &mut T,
+    mut is_right: impl FnMut(&BatchHeader, Shape, T::Sink) -> bool,
+) -> bool {
+    let Some(shape) = Shape::of_batch(header) else {
+        return false;
+    };
+    let sink = target.sink(header);
+    if !is_right(header, shape, sink) {
+        return false;
+    }
+    // SAFETY: a walk that succeeds has passed every record to the sink.
+    unsafe { target.done(header) };
+    true
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use crate::crc32c::x86::{SHORT_MAX, crc32q, folded_short};
-    use crate::run::{Run, body, each_batch};
+    use crate::header::BatchHeader;
+    use crate::run::{Run, body, each_batch, one_batch};
     use crate::target::Target;
     use crate::walk::fast;
     use crate::walk::groups::{Bmi2, Shifts};
     use crate::walk::{Shape, Sink, fused};
 
-    #[target_feature(enable = "sse4.2,pclmulqdq")]
-    pub(super) fn run_sse42<T: Target>(data: &[u8], from: usize, target: &mut T) -> Run {
-        each_batch(data, from, target, |header, shape, sink| {
-            crc32q(body(data, header)) == header.crc
-                // SAFETY: `each_batch` passes the sink of the batch whose shape it is; shifts need
-                // no instruction.
-                && unsafe { fast::walk_alone(Shifts, data, shape, sink) }
-        })
+    /// Two functions of a level: for a run of batches, and for one.
+    macro_rules! level {
+        ($run:ident, $one:ident, $features:literal, |$data:ident, $header:ident, $shape:ident, $sink:ident|
+         $is_right:expr) => {
+            #[target_feature(enable = $features)]
+            pub(super) fn $run<T: Target>($data: &[u8], from: usize, target: &mut T) -> Run {
+                each_batch($data, from, target, |$header, $shape, $sink| $is_right)
+            }
+
+            #[target_feature(enable = $features)]
+            pub(super) fn $one<T: Target>(
+                $data: &[u8],
+                header: &BatchHeader,
+                target: &mut T,
+            ) -> bool {
+                one_batch(header, target, |$header, $shape, $sink| $is_right)
+            }
+        };
     }
 
-    #[target_feature(enable = "sse4.2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn run_bmi2<T: Target>(data: &[u8], from: usize, target: &mut T) -> Run {
-        each_batch(data, from, target, |header, shape, sink| {
+    // In all of them the sink is the one of the batch whose shape it is.
+    level!(run_sse42, one_sse42, "sse4.2,pclmulqdq", |data, header, shape, sink| {
+        crc32q(body(data, header)) == header.crc
+            // SAFETY: shifts need no instruction.
+            && unsafe { fast::walk_alone(Shifts, data, shape, sink) }
+    });
+
+    level!(
+        run_bmi2,
+        one_bmi2,
+        "sse4.2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt",
+        |data, header, shape, sink| {
             crc32q(body(data, header)) == header.crc
-                // SAFETY: `each_batch` passes the sink of the batch whose shape it is; this function
-                // has BMI2.
+                // SAFETY: this function has BMI2.
                 && unsafe { fast::walk_alone(Bmi2, data, shape, sink) }
-        })
-    }
+        }
+    );
 
     #[target_feature(enable = "sse4.2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
     pub(super) unsafe fn walk_bmi2<S: Sink>(data: &[u8], shape: Shape, sink: S) -> bool {
@@ -185,19 +268,15 @@ mod x86 {
         unsafe { fast::walk_alone(Bmi2, data, shape, sink) }
     }
 
-    #[target_feature(
-        enable = "avx512f,avx512vl,avx512bw,vpclmulqdq,sse4.2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt"
-    )]
-    #[allow(
-        clippy::arithmetic_side_effects,
-        reason = "a batch has at least one record, so its count is not 0, and fewer than its bytes"
-    )]
-    pub(super) fn run_avx512<T: Target>(data: &[u8], from: usize, target: &mut T) -> Run {
-        each_batch(data, from, target, |header, shape, sink| {
+    level!(
+        run_avx512,
+        one_avx512,
+        "avx512f,avx512vl,avx512bw,vpclmulqdq,sse4.2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt",
+        |data, header, shape, sink| {
             let body = body(data, header);
             if body.len() <= SHORT_MAX {
                 // SAFETY: the body of a batch has more than 4 bytes, and few records fit into so
-                // short a one; the sink is the one of the batch.
+                // short a one.
                 return unsafe {
                     folded_short(body.as_ptr(), body.len()) == header.crc
                         && fast::walk_alone(Bmi2, data, shape, sink)
@@ -205,8 +284,10 @@ mod x86 {
             }
             // CRC and walk should end together, in as few steps as possible. A step of two blocks of 64
             // bytes suits records of up to 128 and of up to 256 bytes, one of three blocks the others:
-            // with two, records of 140 bytes would leave half of the CRC when the walk is done.
-            // SAFETY: `each_batch` passes the sink of the batch whose shape it is.
+            // with two, records of 140 bytes would leave half of the CRC when the walk is done. A batch
+            // has at least one record, so its count is not 0, and fewer than its bytes.
+            // SAFETY: the sink is the one of the batch.
+            #[allow(clippy::arithmetic_side_effects)]
             unsafe {
                 match body.len().div_ceil(64 * shape.count) {
                     0..=2 => fused::is_right::<_, 2, true>(data, header, shape, sink),
@@ -215,6 +296,6 @@ mod x86 {
                     _ => fused::is_right::<_, 3, false>(data, header, shape, sink),
                 }
             }
-        })
-    }
+        }
+    );
 }

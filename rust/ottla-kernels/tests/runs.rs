@@ -8,7 +8,7 @@ use ottla_kernels::numbers::Row;
 use ottla_kernels::views::Nulls;
 use ottla_kernels::{
     BatchHeader, CopiedParts, Copies, EachBatch, EachRecord, Level, Nothing, Numbers, Record, Run,
-    Timestamps, Views, crc_only_run, crc32c, run, walk, walk_payload,
+    Timestamps, Views, crc_only_run, crc32c, is_right, run, walk, walk_payload,
 };
 
 /// The oracle: ordinary headers, naive CRC, naive walk.
@@ -198,6 +198,14 @@ fn assert_runs_as_expected(memory: &mut Guarded, data: &[u8]) -> Run {
             let found = (timestamps.min_delta(), timestamps.index_of_max());
             assert_eq!(found, plain_timestamps(header, records), "{level}, timestamps");
         }
+        for (header, records) in &batches {
+            assert!(is_right(level, data, header, &mut timestamps), "{level}, one batch");
+            let found = (timestamps.min_delta(), timestamps.index_of_max());
+            assert_eq!(found, plain_timestamps(header, records), "{level}, one batch");
+        }
+        if let Some(header) = BatchHeader::parse(data, wanted.position) {
+            assert!(!is_right(level, data, &header, &mut Nothing), "{level}, one batch");
+        }
     }
     wanted
 }
@@ -374,6 +382,27 @@ fn time_deltas_are_held_against_the_header_for_create_time_only() {
             right,
             "base {base}, max {max}, delta {delta}, attributes {attributes}"
         );
+    }
+}
+
+#[test]
+fn a_header_of_no_batch_in_the_data_is_of_none_that_is_right() {
+    let data = batch(&mut Random::new(23), SHAPES[3], 7);
+    let header = BatchHeader::parse(&data, 0).unwrap();
+    let moved = |position, end| BatchHeader { position, end, ..header };
+    for &level in Level::available() {
+        assert!(is_right(level, &data, &header, &mut Nothing), "{level}");
+        for header in [
+            moved(0, data.len() + 1),
+            moved(0, usize::MAX),
+            moved(data.len() - 60, data.len()),
+            moved(data.len(), data.len()),
+            moved(data.len() + 1, data.len()),
+            moved(usize::MAX - 60, data.len()),
+            moved(usize::MAX, usize::MAX),
+        ] {
+            assert!(!is_right(level, &data, &header, &mut Nothing), "{level}, {header:?}");
+        }
     }
 }
 

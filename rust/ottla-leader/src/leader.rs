@@ -90,6 +90,20 @@ pub struct AppendRequest<'a> {
     pub now_ms: i64,
 }
 
+impl AppendRequest<'_> {
+    /// What the leader of this partition has sent to its follower, offsets included.
+    pub fn replication(now_ms: i64) -> Self {
+        Self {
+            api_version: None,
+            has_transactional_id: true,
+            origin: Origin::Replication,
+            guard: None,
+            transaction_version: 0,
+            now_ms,
+        }
+    }
+}
+
 /// The end of a transaction, as its coordinator writes it (KIP-98).
 #[derive(Clone, Copy, Debug)]
 pub struct EndTransaction {
@@ -190,6 +204,7 @@ impl Leader {
     }
 
     /// Decides on the record set of a produce request, and appends it if it is accepted.
+    #[inline]
     pub fn append<'a>(
         &mut self,
         records: &'a [u8],
@@ -206,6 +221,7 @@ impl Leader {
     ///
     /// # Errors
     /// What `keep` fails with, and then nothing is changed.
+    #[inline(always)]
     pub fn append_to<'a, E>(
         &mut self,
         records: &'a [u8],
@@ -213,21 +229,58 @@ impl Leader {
         validator: &mut Validator,
         keep: impl FnOnce(&Stored<'_>, &PartitionState) -> Result<(), E>,
     ) -> Result<Verdict<'a>, E> {
-        let mut verdict = validator.validate(
-            records,
-            &self.settings.config,
-            &Request {
-                api_version: request.api_version,
-                origin: request.origin,
-                has_transactional_id: request.has_transactional_id,
-                profile: self.settings.profile,
-                kafka_version: self.settings.kafka_version,
-                now_ms: request.now_ms,
-                base_offset: self.state.log_end_offset(),
-                leader_epoch: self.settings.leader_epoch,
-                log_start_offset: self.state.log_start_offset(),
-            },
-        );
+        let set = self.request_of(request);
+        let accepted = match validator.accept(records, &self.settings.config, &set) {
+            Ok(accepted) => accepted,
+            Err(refused) => {
+                let set = self.request_of(request);
+                let config = &self.settings.config;
+                let verdict = validator.validate_by_stages(records, config, &set, refused);
+                return self.append_judged(verdict, request, validator, keep);
+            }
+        };
+        let is_plain = accepted.stored.header().is_some_and(|header| !header.has_producer_id());
+        let set_bytes = records.len();
+        if !is_plain {
+            let verdict = Verdict::accepted(accepted, set_bytes, &self.request_of(request));
+            return self.append_judged(verdict, request, validator, keep);
+        }
+        // The way of nearly every set: no producer has a say in it.
+        keep(&accepted.stored, &self.state)?;
+        self.state.end_at(accepted.last_offset.saturating_add(1));
+        self.metrics.add(&Metrics::accepted(
+            set_bytes,
+            accepted.message_count(),
+            accepted.converted,
+        ));
+        Ok(Verdict::accepted(accepted, set_bytes, &set))
+    }
+
+    /// What a set is judged by, beside its bytes and the topic's configuration.
+    #[inline(always)]
+    fn request_of(&self, request: &AppendRequest<'_>) -> Request {
+        Request {
+            api_version: request.api_version,
+            origin: request.origin,
+            has_transactional_id: request.has_transactional_id,
+            profile: self.settings.profile,
+            kafka_version: self.settings.kafka_version,
+            now_ms: request.now_ms,
+            base_offset: self.state.log_end_offset(),
+            leader_epoch: self.settings.leader_epoch,
+            log_start_offset: self.state.log_start_offset(),
+        }
+    }
+
+    /// Holds a set that was judged by its bytes to the rules of producers, and appends it.
+    #[inline(never)]
+    fn append_judged<'a, E>(
+        &mut self,
+        mut verdict: Verdict<'a>,
+        request: &AppendRequest<'_>,
+        validator: &mut Validator,
+        keep: impl FnOnce(&Stored<'_>, &PartitionState) -> Result<(), E>,
+    ) -> Result<Verdict<'a>, E> {
         if let Ok(accepted) = &mut verdict.outcome {
             let by = Appender {
                 origin: request.origin,
@@ -250,24 +303,6 @@ impl Leader {
             Err(refusal) => self.metrics.add(&refusal.metrics),
         }
         Ok(verdict)
-    }
-
-    /// Appends what the leader of this partition has sent to its follower, offsets included.
-    pub fn append_as_follower<'a>(
-        &mut self,
-        records: &'a [u8],
-        now_ms: i64,
-        validator: &mut Validator,
-    ) -> Verdict<'a> {
-        let request = AppendRequest {
-            api_version: None,
-            has_transactional_id: true,
-            origin: Origin::Replication,
-            guard: None,
-            transaction_version: 0,
-            now_ms,
-        };
-        self.append(records, &request, validator)
     }
 
     /// Appends the marker that ends a transaction (KIP-98).

@@ -20,6 +20,8 @@
 
 // A refusal is large and rare: in a box, the accepted way stays small.
 #![allow(clippy::unnecessary_box_returns)]
+// What nearly every set goes through is one function, in which no answer is copied from step to step.
+#![allow(clippy::inline_always)]
 #![forbid(unsafe_code)]
 #![warn(
     clippy::indexing_slicing,
@@ -73,4 +75,4 @@ pub use state::{AppendOutcome, OffsetOutOfRange, PartitionState};
 pub use stored::{Patch, Stored};
 pub use validate::{validate, validate_stored};
 pub use validator::Validator;
-pub use verdict::{Accepted, Verdict};
+pub use verdict::{Accepted, Verdict, count_offsets};

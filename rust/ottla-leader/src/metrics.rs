@@ -92,7 +92,7 @@ impl Metrics {
     }
 
     /// Adds the counters of another decision.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, other: &Self) {
         let Self {
             no_key_compacted_topic_records,

@@ -24,7 +24,7 @@ pub(crate) struct Proof {
 
 impl Proof {
     /// The answer to the batch.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn accepted<'a>(
         &self,
         records: &'a [u8],
@@ -70,7 +70,7 @@ pub(crate) struct Prover<'v> {
 
 impl Prover<'_> {
     /// Proves an ordinary batch of a client that is kept as it is; `None` leaves it to the rules.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prove(
         &mut self,
         records: &[u8],
@@ -94,18 +94,15 @@ impl Prover<'_> {
             return None;
         }
         let log_append_time = config.log_append_time(request.now_ms);
-        let max_headers = self.max_headers;
-        let mut extremes = Extremes::default();
         let mut found = None;
         if !config.is_compacted {
-            self.bounds(records, header, log_append_time.is_some(), &mut extremes)?;
-            found = extremes.judge(header, config, request, max_headers);
+            let bounds = self.bounds(records, header, log_append_time.is_some())?;
+            found = bounds.judge(header, config, request, self.max_headers);
         }
-        if found.is_none() {
-            self.extremes(records, header, &mut extremes)?;
-            found = extremes.judge(header, config, request, max_headers);
-        }
-        let (latest, index_of_latest) = found?;
+        let (latest, index_of_latest) = match found {
+            Some(found) => found,
+            None => self.judge_extremes(records, header, config, request)?,
+        };
         let (max_timestamp, index_of_max) = match log_append_time {
             Some(time) => (time, Some(0)),
             None if latest < 0 => (-1, None),
@@ -118,41 +115,47 @@ impl Prover<'_> {
 
     /// Bounds of the extremes, by the header and the size, which a pass finds at no cost. They are
     /// enough for nearly every batch; where they are not, the extremes are.
+    #[inline(always)]
     fn bounds(
         &mut self,
         records: &[u8],
         header: &BatchHeader,
         is_stamped: bool,
-        bounds: &mut Extremes,
-    ) -> Option<()> {
-        bounds.max_delta = header.max_timestamp.checked_sub(header.base_timestamp)?;
-        if is_stamped {
-            bounds.header_bytes = self.walk(records, header, &mut Nothing)?;
-            bounds.min_delta = 0;
-            bounds.index_of_max = Some(0);
+    ) -> Option<Extremes> {
+        let max_delta = header.max_timestamp.checked_sub(header.base_timestamp)?;
+        let mut timestamps = Timestamps::default();
+        let header_bytes = if is_stamped {
+            self.walk(records, header, &mut Nothing)?
         } else {
-            let mut timestamps = Timestamps::default();
-            bounds.header_bytes = self.walk(records, header, &mut timestamps)?;
-            bounds.min_delta = timestamps.min_delta();
-            bounds.index_of_max = timestamps.index_of_max();
-        }
-        Some(())
+            self.walk(records, header, &mut timestamps)?
+        };
+        Some(Extremes {
+            min_delta: timestamps.min_delta(),
+            max_delta,
+            index_of_max: if is_stamped { Some(0) } else { timestamps.index_of_max() },
+            has_null_key: false,
+            header_bytes,
+        })
     }
 
-    /// The extremes of all records.
-    fn extremes(
+    /// Judges the extremes of all records.
+    #[inline(never)]
+    fn judge_extremes(
         &mut self,
         records: &[u8],
         header: &BatchHeader,
-        extremes: &mut Extremes,
-    ) -> Option<()> {
-        *extremes = Extremes::default();
+        config: &TopicConfig,
+        request: &Request,
+    ) -> Option<(i64, usize)> {
+        let mut extremes = Extremes::default();
         let mut target = EachRecord::new(|index, record| extremes.add(index, record));
-        self.walk(records, header, &mut target).map(|_| ())
+        self.walk(records, header, &mut target)?;
+        extremes.judge(header, config, request, self.max_headers)
     }
 
     /// Passes the records of an ordinary batch to a target. Returns how many bytes they are, or
     /// `None` if one is not right.
+    #[inline(always)]
     fn walk(
         &mut self,
         records: &[u8],
@@ -160,9 +163,20 @@ impl Prover<'_> {
         target: &mut impl Target,
     ) -> Option<usize> {
         if header.codec() == 0 {
-            let run = ottla_kernels::run(self.kernels, records, 0, target);
-            return (run.position == header.end).then_some(header.end);
+            let is_right = ottla_kernels::is_right(self.kernels, records, header, target);
+            return is_right.then_some(header.end);
         }
+        self.walk_compressed(records, header, target)
+    }
+
+    /// As [`walk`](Self::walk), of a compressed batch.
+    #[inline(never)]
+    fn walk_compressed(
+        &mut self,
+        records: &[u8],
+        header: &BatchHeader,
+        target: &mut impl Target,
+    ) -> Option<usize> {
         // The kernels judge the header of an uncompressed batch; this one differs in its codec.
         let codec = Compression::from_id(header.codec())?;
         let plain = BatchHeader { attributes: header.attributes & !7, ..*header };
@@ -235,7 +249,7 @@ impl Extremes {
 
     /// The largest timestamp and the first record that has it, if every record keeps the topic's
     /// rules.
-    #[inline]
+    #[inline(always)]
     fn judge(
         &self,
         header: &BatchHeader,

@@ -96,7 +96,7 @@ impl Stored<'_> {
     }
 
     /// The header of the (first) batch, where it is of magic 2.
-    #[inline]
+    #[inline(always)]
     pub fn header(&self) -> Option<Header> {
         let header = match self {
             Self::Patched { batch, patch } => patch.header_of(batch),

@@ -66,16 +66,41 @@ impl Validator {
         config: &TopicConfig,
         request: &Request,
     ) -> Verdict<'a> {
-        let set_bytes = records.len();
-        let mut refused = None;
-        if let Some(header) = BatchHeader::parse(records, 0) {
-            let mut prover = self.prover(config, request);
-            if let Some(proof) = prover.prove(records, &header, config, request) {
-                let accepted = proof.accepted(records, &header, config, request);
-                return Verdict::accepted(accepted, set_bytes, request);
-            }
-            refused = prover.refused;
+        match self.accept(records, config, request) {
+            Ok(accepted) => Verdict::accepted(accepted, records.len(), request),
+            Err(refused) => self.validate_by_stages(records, config, request, refused),
         }
+    }
+
+    /// Accepts a set that is proved: one batch of records.
+    ///
+    /// # Errors
+    /// Of one that is not, what the proof has found of its payload.
+    #[inline(always)]
+    pub(crate) fn accept<'a>(
+        &mut self,
+        records: &'a [u8],
+        config: &TopicConfig,
+        request: &Request,
+    ) -> Result<Accepted<'a>, Option<ErrorKind>> {
+        let header = BatchHeader::parse(records, 0).ok_or(None)?;
+        let mut prover = self.prover(config, request);
+        match prover.prove(records, &header, config, request) {
+            Some(proof) => Ok(proof.accepted(records, &header, config, request)),
+            None => Err(prover.refused),
+        }
+    }
+
+    /// Decides over a set that is not proved, of which that has found `refused`.
+    #[inline(never)]
+    pub(crate) fn validate_by_stages<'a>(
+        &mut self,
+        records: &'a [u8],
+        config: &TopicConfig,
+        request: &Request,
+        refused: Option<ErrorKind>,
+    ) -> Verdict<'a> {
+        let set_bytes = records.len();
         let mut metrics = Metrics::default();
         self.codecs.set_limits(self.limits_of(request.profile));
         let outcome = self.judge(records, config, request, refused, &mut metrics);
@@ -129,7 +154,7 @@ impl Validator {
         limits
     }
 
-    /// The stages, one after the other. `refused` is what the proof found of the payload.
+    /// The stages, one after the other.
     fn judge<'a>(
         &mut self,
         records: &'a [u8],

@@ -34,10 +34,7 @@ impl Accepted<'_> {
     /// How many offsets the set takes.
     #[inline]
     pub fn message_count(&self) -> u64 {
-        if self.base_offset < 0 {
-            return 0;
-        }
-        self.last_offset.wrapping_sub(self.base_offset).wrapping_add(1).max(0) as u64
+        count_offsets(self.base_offset, self.last_offset)
     }
 
     /// The same with its bytes owned.
@@ -80,6 +77,15 @@ impl Accepted<'_> {
             converted: 0,
         }
     }
+}
+
+/// How many offsets a set takes: none where nothing is appended.
+#[inline]
+pub fn count_offsets(base_offset: i64, last_offset: i64) -> u64 {
+    if base_offset < 0 {
+        return 0;
+    }
+    last_offset.wrapping_sub(base_offset).wrapping_add(1).max(0) as u64
 }
 
 /// A leader's decision on the record set of one partition.

@@ -94,6 +94,12 @@ impl SharedBytes {
         self.owner.as_bytes(py).get(self.start..self.end).unwrap_or_default()
     }
 
+    /// How many bytes.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.end.saturating_sub(self.start)
+    }
+
     /// The bytes as one object: of a part of one, a copy.
     pub(crate) fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let (owner, bytes) = (self.owner.bind(py), self.as_bytes(py));

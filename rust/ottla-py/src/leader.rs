@@ -1,6 +1,6 @@
 //! `Leader`: the decisions of one partition's leader over time.
 
-use crate::bytes::SharedBytes;
+use crate::bytes::{DETACH_BYTES, SharedBytes};
 use crate::calls::{attached, detached};
 use crate::integers::int;
 use crate::leader_options::{Keywords, LeaderOptions, StoredLogOptions};
@@ -108,26 +108,34 @@ impl Leader {
         Self { engine: Mutex::new(engine), topic, partition }
     }
 
+    #[inline]
     fn engine(&self, py: Python<'_>) -> MutexGuard<'_, Engine> {
         self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn judge<'py>(
+    /// Decides on a set, and appends it where it is accepted.
+    #[inline]
+    fn decide<'py>(
         &self,
         py: Python<'py>,
         records: &Bound<'py, PyAny>,
-        append: impl for<'a> Fn(&mut Engine, &'a [u8], &mut Validator) -> ottla_leader::Verdict<'a>
-        + Sync
-        + Send,
-    ) -> PyResult<Verdict> {
-        let records = SharedBytes::of(records)?;
-        let bytes = records.as_bytes(py);
+        request: &AppendRequest<'_>,
+    ) -> PyResult<Bound<'py, Verdict>> {
+        let data = SharedBytes::of(records)?;
+        if data.len() < DETACH_BYTES || is_short(data.as_bytes(py)) {
+            let decide = |validator: &mut Validator| {
+                let decision = self.engine(py).append(data.as_bytes(py), request, validator).into();
+                // An answer of two words is not copied on its way out.
+                Bound::new(py, Verdict::new(py, data, decision)).map_err(Box::new)
+            };
+            return attached(py, || with_validator(decide))?.map_err(|error| *error);
+        }
+        let bytes = data.as_bytes(py);
         let mut engine = self.engine(py);
         let held = &mut *engine;
-        let decide = || with_validator(|validator| append(held, bytes, validator));
-        let verdict = if is_short(bytes) { attached(py, decide) } else { detached(py, decide) }?;
+        let decision = detached(py, || with_validator(|v| held.append(bytes, request, v).into()))?;
         drop(engine);
-        Ok(Verdict::new(py, records.clone_ref(py), verdict))
+        Bound::new(py, Verdict::new(py, data, decision))
     }
 }
 
@@ -298,16 +306,16 @@ impl Leader {
     ), text_signature = "($self, records, *, now_ms, api_version=11, transactional_id=None, \
         origin='client', guard=None)")]
     #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
-    fn append(
+    fn append<'py>(
         &self,
-        py: Python<'_>,
-        records: &Bound<'_, PyAny>,
+        py: Python<'py>,
+        records: &Bound<'py, PyAny>,
         now_ms: Integer,
         api_version: Option<Integer>,
         transactional_id: Option<&str>,
         origin: OriginName,
-        guard: Option<&Bound<'_, VerificationGuard>>,
-    ) -> PyResult<Verdict> {
+        guard: Option<&Bound<'py, VerificationGuard>>,
+    ) -> PyResult<Bound<'py, Verdict>> {
         let request = AppendRequest {
             api_version: api_version.map(Integer::api_version).transpose()?,
             has_transactional_id: transactional_id.is_some(),
@@ -316,23 +324,18 @@ impl Leader {
             transaction_version: 0,
             now_ms: now_ms.clock()?,
         };
-        self.judge(py, records, |engine, records, validator| {
-            engine.append(records, &request, validator)
-        })
+        self.decide(py, records, &request)
     }
 
     /// Appends what the leader of this partition has sent to its follower, offsets included.
     #[pyo3(signature = (records, *, now_ms))]
-    fn append_as_follower(
+    fn append_as_follower<'py>(
         &self,
-        py: Python<'_>,
-        records: &Bound<'_, PyAny>,
+        py: Python<'py>,
+        records: &Bound<'py, PyAny>,
         now_ms: Integer,
-    ) -> PyResult<Verdict> {
-        let now_ms = now_ms.clock()?;
-        self.judge(py, records, |engine, records, validator| {
-            engine.append_as_follower(records, now_ms, validator)
-        })
+    ) -> PyResult<Bound<'py, Verdict>> {
+        self.decide(py, records, &AppendRequest::replication(now_ms.clock()?))
     }
 
     /// Begins to verify a producer's transaction with its coordinator (KIP-890).
@@ -416,7 +419,7 @@ impl Leader {
         let mut engine = self.engine(py);
         let verdict = attached(py, || with_validator(|v| engine.end_transaction(&end, v)))?;
         let verdict = verdict.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Verdict::new(py, SharedBytes::empty(py), verdict))
+        Ok(Verdict::new(py, SharedBytes::empty(py), verdict.into()))
     }
 
     /// Advances the log start offset (DeleteRecords and retention, KIP-107); a lower offset changes

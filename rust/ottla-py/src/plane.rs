@@ -441,8 +441,8 @@ impl DataPlane {
         let is_short = bytes.len() <= DETACH_BYTES;
         let verdict = if is_short { attached(py, work) } else { detached(py, work) }?;
         drop(engine);
-        let verdict = verdict.map_err(|error| refused(py, &error))?;
-        Ok(Verdict::new(py, records.clone_ref(py), verdict))
+        let decision = verdict.map_err(|error| refused(py, &error))?.into();
+        Ok(Verdict::new(py, records, decision))
     }
 
     /// Appends the marker that ends a transaction, as :meth:`Leader.end_transaction` does.
@@ -478,7 +478,7 @@ impl DataPlane {
         let verdict = attached(py, || with_validator(|v| engine.end_transaction(handle, &end, v)))?;
         drop(engine);
         let verdict = verdict.map_err(|error| refused(py, &error))?;
-        Ok(Verdict::new(py, SharedBytes::empty(py), verdict))
+        Ok(Verdict::new(py, SharedBytes::empty(py), verdict.into()))
     }
 
     /// Begins to verify a producer's transaction with its coordinator, as

@@ -18,6 +18,7 @@ pub(crate) enum Integer {
 impl<'a, 'py> FromPyObject<'a, 'py> for Integer {
     type Error = PyErr;
 
+    #[inline]
     fn extract(value: pyo3::Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         match value.extract::<i64>() {
             Ok(number) => Ok(Self::Of(number)),

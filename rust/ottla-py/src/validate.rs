@@ -9,7 +9,7 @@ use crate::records::{RecordIterator, iterate};
 use crate::request_options::{Integer, OriginName, RequestOptions, profile_of, release_of};
 use crate::topic_settings::settings_of;
 use crate::validator::{is_short, with_validator};
-use crate::verdict::Verdict;
+use crate::verdict::{Decision, Verdict};
 use ottla_format::batch::BatchInfo;
 use ottla_format::check::Level;
 use ottla_leader::{PartRefusal, PartVerdict};
@@ -84,7 +84,8 @@ pub(crate) fn validate(
     let decide =
         || with_validator(|validator| ottla_leader::validate(bytes, config, &request, validator));
     let verdict = if is_short(bytes) { attached(py, decide) } else { detached(py, decide) }?;
-    Ok(Verdict::new(py, data.clone_ref(py), verdict))
+    let decision = Decision::from(verdict);
+    Ok(Verdict::new(py, data, decision))
 }
 
 /// Decides what a leader would do with a batch of a log if its producer sent it once more.
@@ -131,7 +132,7 @@ pub(crate) fn validate_stored(
             )
         })
     })?;
-    Ok(Verdict::new(py, SharedBytes::empty(py), verdict))
+    Ok(Verdict::new(py, SharedBytes::empty(py), verdict.into()))
 }
 
 /// Takes a record set apart: good records, records to blame, and bytes that are refused whole.

@@ -17,28 +17,27 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// From here on joining parts is faster than copying into bytes that are zeroed first.
 const JOINED_BYTES: usize = 32 << 10;
 
-/// Where the bytes are that are appended.
-enum StoredBytes {
-    /// The received bytes up to a position.
-    AsReceived(usize),
-    /// One batch, the received bytes up to a position, with another header.
-    Patched(Patch, usize),
-    /// Other bytes.
-    Owned(Py<PyBytes>),
-}
-
 /// What is appended.
 struct Appended {
-    stored: StoredBytes,
+    /// Where it ends in the data.
+    end: usize,
+    /// What changes in the header of the data, where that is one batch.
+    patch: Option<Patch>,
     base_offset: i64,
     last_offset: i64,
     max_timestamp_ms: i64,
     offset_of_max_timestamp: i64,
     log_append_time_ms: i64,
-    message_count: u64,
     converted: u64,
     is_rebuilt: bool,
     is_duplicate: bool,
+}
+
+impl Appended {
+    /// How many offsets the set takes.
+    fn message_count(&self) -> u64 {
+        ottla_leader::count_offsets(self.base_offset, self.last_offset)
+    }
 }
 
 /// Why nothing is appended.
@@ -64,6 +63,46 @@ impl Refused {
     }
 }
 
+/// A decision on bytes that it does not hold.
+pub(crate) struct Decision {
+    outcome: Result<Appended, Refused>,
+    log_start_offset: i64,
+    set_bytes: usize,
+    /// What is appended in the place of these bytes.
+    written: Option<Vec<u8>>,
+}
+
+impl From<ottla_leader::Verdict<'_>> for Decision {
+    #[inline]
+    fn from(verdict: ottla_leader::Verdict<'_>) -> Self {
+        let ottla_leader::Verdict { outcome, log_start_offset, set_bytes } = verdict;
+        let mut written = None;
+        let outcome = match outcome {
+            Ok(accepted) => Ok(Appended {
+                end: accepted.stored.len(),
+                patch: match accepted.stored {
+                    Stored::Patched { patch, .. } => Some(patch),
+                    Stored::Owned(bytes) => {
+                        written = Some(bytes);
+                        None
+                    }
+                    Stored::Nothing | Stored::AsReceived(_) => None,
+                },
+                base_offset: accepted.base_offset,
+                last_offset: accepted.last_offset,
+                max_timestamp_ms: accepted.max_timestamp_ms,
+                offset_of_max_timestamp: accepted.offset_of_max_timestamp,
+                log_append_time_ms: accepted.log_append_time_ms,
+                converted: accepted.converted,
+                is_rebuilt: accepted.is_rebuilt,
+                is_duplicate: accepted.is_duplicate,
+            }),
+            Err(refusal) => Err(Refused::Judged(refusal)),
+        };
+        Self { outcome, log_start_offset, set_bytes, written }
+    }
+}
+
 /// A leader's decision on the record set of one partition.
 ///
 /// Where the set is refused, ``error`` is Kafka's error code, ``error_message`` says what was found
@@ -73,7 +112,7 @@ impl Refused {
 /// >>> import ottla
 /// >>> bool(ottla.validate(ottla.build_batch([ottla.NewRecord(value=b"a")]), now_ms=0))
 /// True
-#[pyclass(frozen, module = "ottla")]
+#[pyclass(frozen, freelist = 16, module = "ottla")]
 pub(crate) struct Verdict {
     outcome: Result<Appended, Refused>,
     log_start_offset: i64,
@@ -83,38 +122,15 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// A verdict on `data`.
+    /// A decision on `data`.
     #[inline]
-    pub(crate) fn new(
-        py: Python<'_>,
-        data: SharedBytes,
-        verdict: ottla_leader::Verdict<'_>,
-    ) -> Self {
-        let ottla_leader::Verdict { outcome, log_start_offset, set_bytes } = verdict;
-        let outcome = outcome.map(|accepted| Appended {
-            message_count: accepted.message_count(),
-            stored: match accepted.stored {
-                Stored::Nothing => StoredBytes::AsReceived(0),
-                Stored::AsReceived(bytes) => StoredBytes::AsReceived(bytes.len()),
-                Stored::Patched { batch, patch } => StoredBytes::Patched(patch, batch.len()),
-                Stored::Owned(bytes) => StoredBytes::Owned(PyBytes::new(py, &bytes).unbind()),
-            },
-            base_offset: accepted.base_offset,
-            last_offset: accepted.last_offset,
-            max_timestamp_ms: accepted.max_timestamp_ms,
-            offset_of_max_timestamp: accepted.offset_of_max_timestamp,
-            log_append_time_ms: accepted.log_append_time_ms,
-            converted: accepted.converted,
-            is_rebuilt: accepted.is_rebuilt,
-            is_duplicate: accepted.is_duplicate,
-        });
-        Self {
-            outcome: outcome.map_err(Refused::Judged),
-            log_start_offset,
-            set_bytes,
-            data,
-            stored: PyOnceLock::new(),
-        }
+    pub(crate) fn new(py: Python<'_>, data: SharedBytes, decision: Decision) -> Self {
+        let Decision { outcome, log_start_offset, set_bytes, written } = decision;
+        let data = match written {
+            Some(bytes) => SharedBytes::whole(PyBytes::new(py, &bytes)),
+            None => data,
+        };
+        Self { outcome, log_start_offset, set_bytes, data, stored: PyOnceLock::new() }
     }
 
     /// A field of what is appended, −1 where nothing is.
@@ -250,7 +266,7 @@ impl Verdict {
     #[getter]
     fn stored<'py>(&'py self, py: Python<'py>) -> PyResult<&'py Bound<'py, PyBytes>> {
         let stored = self.stored.get_or_try_init(py, || {
-            if let Ok(Appended { stored: StoredBytes::Patched(patch, end), .. }) = &self.outcome
+            if let Ok(Appended { patch: Some(patch), end, .. }) = &self.outcome
                 && *end < JOINED_BYTES
             {
                 return self.patched(py, patch, *end);
@@ -284,18 +300,15 @@ impl Verdict {
     /// True
     #[getter]
     fn stored_parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        match self.outcome.as_ref().map(|appended| &appended.stored) {
-            Ok(StoredBytes::Patched(patch, end)) => {
+        match &self.outcome {
+            Ok(Appended { patch: Some(patch), end, .. }) => {
                 let header = patch.header_of(self.data.as_bytes(py)).map(|new| new.to_bytes());
                 let header = PyBytes::new(py, header.as_ref().map_or(&[], |bytes| &bytes[..]));
                 let rest = self.data.part(py, RECORD_BATCH_OVERHEAD..*end)?;
                 PyTuple::new(py, [header.into_any(), rest])
             }
-            Ok(StoredBytes::AsReceived(end)) if *end > 0 => {
-                PyTuple::new(py, [self.data.part(py, 0..*end)?])
-            }
-            Ok(StoredBytes::Owned(bytes)) => PyTuple::new(py, [bytes]),
-            Ok(StoredBytes::AsReceived(_)) | Err(_) => Ok(PyTuple::empty(py)),
+            Ok(Appended { end: end @ 1.., .. }) => PyTuple::new(py, [self.data.part(py, 0..*end)?]),
+            Ok(_) | Err(_) => Ok(PyTuple::empty(py)),
         }
     }
 
@@ -352,17 +365,17 @@ impl Verdict {
     #[staticmethod]
     fn _restore(state: VerdictState<'_>) -> Self {
         let VerdictState { set_bytes, log_start_offset, stored, appended, said } = state;
-        let ([base_offset, last_offset, max_timestamp, of_max, append_time], counts, flags) =
+        let ([base_offset, last_offset, max_timestamp, of_max, append_time], converted, flags) =
             appended;
         let accepted = Appended {
-            stored: StoredBytes::AsReceived(stored.as_bytes().len()),
+            end: stored.as_bytes().len(),
+            patch: None,
             base_offset,
             last_offset,
             max_timestamp_ms: max_timestamp,
             offset_of_max_timestamp: of_max,
             log_append_time_ms: append_time,
-            message_count: counts.0,
-            converted: counts.1,
+            converted,
             is_rebuilt: flags.0,
             is_duplicate: flags.1,
         };
@@ -396,7 +409,7 @@ impl Verdict {
     fn counted(&self) -> Metrics {
         match &self.outcome {
             Ok(appended) => {
-                Metrics::accepted(self.set_bytes, appended.message_count, appended.converted)
+                Metrics::accepted(self.set_bytes, appended.message_count(), appended.converted)
             }
             Err(Refused::Judged(refusal)) => refusal.metrics,
             Err(Refused::Said(said)) => said.metrics,
@@ -413,12 +426,12 @@ impl Verdict {
             self.offset_of_max_timestamp(),
             self.log_append_time_ms(),
         ];
-        let counts = appended.map_or((0, 0), |all| (all.message_count, all.converted));
+        let converted = appended.map_or(0, |appended| appended.converted);
         Ok(VerdictState {
             set_bytes: self.set_bytes,
             log_start_offset: self.log_start_offset,
             stored: self.stored(py)?.as_unbound().clone_ref(py).into_bound(py),
-            appended: (numbers, counts, (self.is_rebuilt(), self.is_duplicate())),
+            appended: (numbers, converted, (self.is_rebuilt(), self.is_duplicate())),
             said: self.outcome.as_ref().err().map(|refused| refused.said().into_owned()),
         })
     }

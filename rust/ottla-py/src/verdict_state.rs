@@ -31,8 +31,8 @@ impl Said {
 
 type SaidFields = (i16, String, Vec<RecordError>, bool, Vec<u64>);
 
-/// Offsets and times, counts, flags.
-pub(crate) type AppendedFields = ([i64; 5], (u64, u64), (bool, bool));
+/// Offsets and times, records written anew, flags.
+pub(crate) type AppendedFields = ([i64; 5], u64, (bool, bool));
 
 /// The state of a verdict, a tuple in Python.
 pub(crate) struct VerdictState<'py> {

@@ -164,10 +164,16 @@ impl PartitionState {
             }
             Judged::Plain | Judged::Duplicate(_) => {}
         }
+        self.end_at(log_end_offset);
+        Ok(Ok(AppendOutcome::Appended))
+    }
+
+    /// A set was appended, and its producers have taken note of it where it has any.
+    #[inline]
+    pub(crate) fn end_at(&mut self, log_end_offset: i64) {
         self.log_end_offset = log_end_offset;
         self.producers.set_end_offset(log_end_offset);
         self.high_watermark = self.high_watermark.min(log_end_offset);
-        Ok(Ok(AppendOutcome::Appended))
     }
 
     /// Judges a set of batches that has its offsets.
