@@ -36,7 +36,7 @@ fn numbers(checker: &mut Checker, data: &[u8], expected: Option<&[Owned]>) {
         assert!(may_read_more(data), "columns read what records refused");
         return;
     };
-    let (columns, inflated) = (read.columns, read.inflated);
+    let (columns, inflated) = (read.columns.numbers(), &read.inflated);
     let part = |position: u32, length: i32| {
         let from = position as usize;
         let bytes = |size: usize| match from.checked_sub(data.len()) {

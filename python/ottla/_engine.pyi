@@ -7,7 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
-from ottla._engine_columns import Columns, FetchedColumns, PartitionBatches, PartitionRecords
+from ottla._engine_columns import (
+    Columns,
+    FetchedColumns,
+    PartitionBatches,
+    PartitionColumns,
+    PartitionRecords,
+)
 from ottla._engine_logs import (
     directory_kind,
     file_name,
@@ -72,6 +78,7 @@ __all__ = [
     "Leader",
     "PackedLog",
     "PartitionBatches",
+    "PartitionColumns",
     "PartitionRecords",
     "PartitionScan",
     "Produced",
@@ -294,7 +301,7 @@ def rows_by_partition(
 def bare_read(data: bytes) -> int: ...
 def bare_inflate(data: bytes) -> int: ...
 def read_batches(data: _Data) -> BatchIterator: ...
-def read_columns(data: _Data, *, views: bool = False) -> Columns: ...
+def read_columns(data: _Data, *, views: bool = False, headers: bool = False) -> Columns: ...
 def build_batch(
     rows: Sequence[_Row],
     *,

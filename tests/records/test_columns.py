@@ -1,8 +1,10 @@
 """Columns: the same records as iteration gives, in NumPy and through Arrow's interface."""
 
 import gc
+import pickle
 import struct
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import duckdb
@@ -60,6 +62,26 @@ def from_numbers(data: bytes, columns: ottla.Columns) -> list[Row]:
             *(column.tolist() for column in columns.numbers()), strict=True
         )
     ]
+
+
+Headers = list[tuple[bytes, bytes | None]]
+
+
+def headers_from_numbers(data: bytes, columns: ottla.Columns) -> list[Headers]:
+    """Headers of each row, put together as `from_numbers` does."""
+    both = data + columns.inflated
+    numbers = zip(
+        columns.header_key_position.tolist(),
+        columns.header_key_length.tolist(),
+        columns.header_value_position.tolist(),
+        columns.header_value_length.tolist(),
+        strict=True,
+    )
+    pairs = [
+        (both[key : key + size], None if length < 0 else both[value : value + length])
+        for key, size, value, length in numbers
+    ]
+    return [pairs[start:end] for start, end in pairwise(columns.header_offsets.tolist())]
 
 
 def from_arrow(data: bytes) -> list[Row]:
@@ -130,12 +152,133 @@ def test_numbers_and_views_are_the_records_that_iteration_gives(data: bytes) -> 
     assert pa.table(numbers_first).num_rows == len(expected)
 
 
+@given(logs())
+def test_headers_are_those_that_iteration_gives(data: bytes) -> None:
+    expected = [record.raw_headers for record in ottla.read(data)]
+    columns = ottla.read_columns(data)
+    assert headers_from_numbers(data, columns) == expected
+    assert columns.header_count.tolist() == [len(headers) for headers in expected]
+    # Whatever was read before, and whatever Arrow is given.
+    for views in (False, True):
+        columns = ottla.read_columns(data, views=views, headers=True)
+        table = pa.table(columns)
+        assert table.validate(full=True) is None
+        pairs = [
+            [(header["key"], header["value"]) for header in row]
+            for row in table.column("headers").to_pylist()
+        ]
+        assert pairs == expected
+        assert table.drop_columns("headers").equals(pa.table(ottla.read_columns(data)))
+        assert headers_from_numbers(data, columns) == expected
+
+
 def test_every_kind_of_batch_becomes_rows_in_log_order() -> None:
     data = mixed()
     expected = iterated(data)
     assert len(expected) == 1 + 2 + 1 + 2 + 9 + 20 + 40 + 2 + 1 + 1
     assert from_numbers(data, ottla.read_columns(data)) == expected
     assert from_arrow(data) == expected
+
+
+# Headers.
+
+
+HEADED = (
+    record(0, headers=[(b"h", b"x"), (b"i", None)]) + record(1) + record(2, headers=[(b"", b"")])
+)
+
+
+@pytest.mark.parametrize("codec", ["none", *COMPRESSED])
+def test_headers_of_a_row_are_found_by_its_offsets(codec: str) -> None:
+    data = batch(records(1)) + compressed_batch(HEADED, codec, count=3)
+    columns = ottla.read_columns(data)
+    assert columns.header_count.tolist() == [0, 2, 0, 1]
+    assert columns.header_offsets.tolist() == [0, 0, 2, 2, 3]
+    assert columns.header_key_length.tolist() == [1, 1, 0]
+    assert columns.header_value_length.tolist() == [1, -1, 0]
+    both = data + columns.inflated
+    assert [both[at : at + 1] for at in columns.header_key_position[:2]] == [b"h", b"i"]
+    assert both[columns.header_value_position[0]] == ord("x")
+
+
+def test_headers_have_the_promised_types_and_cannot_be_written() -> None:
+    columns = ottla.read_columns(batch(HEADED, count=3))
+    arrays: list[np.ndarray[Any, Any]] = [
+        columns.header_count,
+        columns.header_offsets,
+        columns.header_key_position,
+        columns.header_key_length,
+        columns.header_value_position,
+        columns.header_value_length,
+    ]
+    types = [np.int32, np.int32, np.uint32, np.int32, np.uint32, np.int32]
+    assert [array.dtype for array in arrays] == types
+    assert [array.shape for array in arrays] == [(3,), (4,), (3,), (3,), (3,), (3,)]
+    assert not any(array.flags.writeable for array in arrays)
+
+
+def test_headers_outlive_the_columns_and_the_data() -> None:
+    columns = ottla.read_columns(bytearray(compressed_batch(HEADED, "zstd", count=3)))
+    offsets, lengths = columns.header_offsets, columns.header_value_length
+    del columns
+    churned()
+    assert (offsets.tolist(), lengths.tolist()) == ([0, 2, 2, 3], [1, -1, 0])
+
+
+@pytest.mark.parametrize("data", [b"", MARKER, batch(b"", count=0), batch(records(2), count=2)])
+def test_rows_without_headers_have_none(data: bytes) -> None:
+    columns = ottla.read_columns(data)
+    assert columns.header_count.tolist() == [0] * len(columns)
+    assert columns.header_offsets.tolist() == [0] * (len(columns) + 1)
+    assert columns.header_key_position.size == 0
+    table = pa.table(ottla.read_columns(data, headers=True))
+    assert table.column("headers").to_pylist() == [[]] * len(columns)
+
+
+def test_arrow_has_headers_where_they_are_asked_for() -> None:
+    schema = pa.table(ottla.read_columns(mixed(), headers=True)).schema
+    assert schema.names == ["offset", "timestamp", "key", "value", "headers"]
+    header = pa.struct([pa.field("key", pa.binary()), pa.field("value", pa.binary())])
+    assert schema.field("headers").type == pa.list_(pa.field("element", header))
+    assert not schema.field("headers").nullable
+    assert "headers" not in pa.table(ottla.read_columns(mixed())).schema.names
+
+
+def test_polars_and_duckdb_read_headers() -> None:
+    log = ottla.read_columns(batch(HEADED, count=3), headers=True)
+    expected = [
+        [{"key": b"h", "value": b"x"}, {"key": b"i", "value": None}],
+        [],
+        [{"key": b"", "value": b""}],
+    ]
+    assert pl.DataFrame(log)["headers"].to_list() == expected
+    assert duckdb.sql("SELECT headers FROM log").fetchall() == [(row,) for row in expected]
+
+
+def test_columns_are_equal_if_their_headers_are_too() -> None:
+    data = batch(HEADED, count=3)
+    one = ottla.read_columns(data)
+    assert one == ottla.read_columns(data, views=True, headers=True)
+    assert one == ottla.read_columns(compressed_batch(HEADED, "lz4", count=3))
+    assert hash(one) == hash(ottla.read_columns(compressed_batch(HEADED, "lz4", count=3)))
+    for other in (
+        record(0, headers=[(b"h", b"x"), (b"i", b"")])
+        + record(1)
+        + record(2, headers=[(b"", b"")]),
+        record(0, headers=[(b"h", b"x")]) + record(1) + record(2, headers=[(b"", b"")]),
+        record(0, headers=[(b"h", b"x"), (b"i", None)]) + record(1) + record(2),
+    ):
+        assert one != ottla.read_columns(batch(other, count=3))
+
+
+@pytest.mark.parametrize("headers", [False, True])
+def test_pickled_columns_show_headers_where_they_did(*, headers: bool) -> None:
+    columns = ottla.read_columns(batch(HEADED, count=3), headers=headers)
+    again = pickle.loads(pickle.dumps(columns))  # noqa: S301 - made here
+    assert again == columns
+    assert pa.table(again).equals(pa.table(columns))
+    assert repr(again) == f"<Columns of 3 records{' with headers' if headers else ''}>"
+    assert ("i&#x27;, None" in again._repr_html_()) is headers
 
 
 # NumPy.

@@ -122,10 +122,10 @@ def read_partition(
         storage_options: see `audit`.
 
     Returns:
-        An iterator of `Record`, and a table: ``polars.DataFrame(records)``; its method ``batches``
-        tells more. Its attribute ``stopped_by`` is in the end the open transaction at which
-        ``read_committed`` stopped, as offset and producer id, or ``None``, and ``log_end_offset``
-        the offset behind the log's last batch, ``None`` behind ``to_offset``.
+        An iterator of `Record`, and a table: ``polars.DataFrame(records)``; its methods ``batches``
+        and ``columns`` tell more. Its attribute ``stopped_by`` is in the end the open transaction
+        at which ``read_committed`` stopped, as offset and producer id, or ``None``, and
+        ``log_end_offset`` the offset behind the log's last batch, ``None`` behind ``to_offset``.
 
     Raises:
         NotAPartitionError: it is neither a partition directory nor a segment.

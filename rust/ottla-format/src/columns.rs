@@ -11,23 +11,26 @@ use crate::compression::Reading;
 use crate::error::{Error, ErrorKind, Result};
 use crate::header::{Envelope, Next};
 use crate::limits::{Limits, MAX_COLUMN_BYTES};
+use crate::number_columns::HeadersPlace;
+pub use crate::number_columns::{HeaderColumns, NumberColumns, Places};
 use ottla_kernels::numbers::Row;
 use ottla_kernels::{BatchHeader, Numbers, Views};
 
-/// Numbers whose positions count through the source and continue through the inflated payloads.
+/// Numbers while they are read.
 pub(crate) struct PlacedNumbers {
-    pub(crate) numbers: Numbers,
+    pub(crate) columns: NumberColumns,
+    /// What positions count from.
     base: u32,
 }
 
 impl PlacedNumbers {
     /// Room for about the records of `data`.
     pub(crate) fn for_data(data: &[u8]) -> Self {
-        Self { numbers: Numbers::for_data(data), base: 0 }
+        Self { columns: NumberColumns::new(Numbers::for_data(data)), base: 0 }
     }
 
     /// Where a position of the present place is.
-    pub(crate) fn place_of(&self, position: u32) -> u32 {
+    fn place_of(&self, position: u32) -> u32 {
         position.wrapping_add(self.base)
     }
 
@@ -52,11 +55,11 @@ pub struct InflatedColumns<T> {
 ///
 /// # Errors
 /// The first batch that a consumer would refuse, and what exceeds a bound.
-pub fn read_numbers(checker: &mut Checker, data: &[u8]) -> Result<InflatedColumns<Numbers>> {
+pub fn read_numbers(checker: &mut Checker, data: &[u8]) -> Result<InflatedColumns<NumberColumns>> {
     let mut reader = Reader { checker, inflated: Vec::new() };
     let mut placed = PlacedNumbers::for_data(data);
     reader.read(data, &mut placed)?;
-    Ok(InflatedColumns { columns: placed.numbers, inflated: reader.inflated })
+    Ok(InflatedColumns { columns: placed.columns, inflated: reader.inflated })
 }
 
 /// Reads a buffer as columns of Arrow views: buffer 0 is the source, buffer 1 the inflated payloads.
@@ -68,13 +71,6 @@ pub fn read_views(checker: &mut Checker, data: &[u8]) -> Result<InflatedColumns<
     let mut views = Views::for_data(data);
     reader.read(data, &mut views)?;
     Ok(InflatedColumns { columns: views, inflated: reader.inflated })
-}
-
-/// Where the first header of a record is, and how many there are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HeadersPlace {
-    pub(crate) position: u32,
-    pub(crate) count: u32,
 }
 
 /// Columns that the kernels and the reader write to.
@@ -94,29 +90,30 @@ pub(crate) trait RowTarget {
 
 impl RowTarget for PlacedNumbers {
     fn run(&mut self, checker: &Checker, data: &[u8], from: usize) -> ottla_kernels::Run {
-        ottla_kernels::run(checker.kernels(), data, from, &mut self.numbers)
+        ottla_kernels::run(checker.kernels(), data, from, self.columns.numbers_mut())
     }
 
     fn walk(&mut self, checker: &Checker, payload: &[u8], header: &BatchHeader) -> bool {
-        ottla_kernels::walk_payload(checker.kernels(), payload, header, &mut self.numbers)
+        ottla_kernels::walk_payload(checker.kernels(), payload, header, self.columns.numbers_mut())
     }
 
     fn set_place(&mut self, source_size: usize, inflated_position: Option<usize>) {
         self.base =
             inflated_position.map_or(0, |position| source_size.saturating_add(position) as u32);
-        self.numbers.set_position_base(self.base);
+        self.columns.numbers_mut().set_position_base(self.base);
     }
 
-    fn push(&mut self, _: &[u8], row: Row, _: HeadersPlace) {
-        self.numbers.push(self.placed(row));
+    fn push(&mut self, _: &[u8], row: Row, headers: HeadersPlace) {
+        let position = self.place_of(headers.position);
+        self.columns.push(self.placed(row), HeadersPlace { position, ..headers });
     }
 
     fn truncate(&mut self, rows: usize) {
-        self.numbers.truncate(rows);
+        self.columns.truncate(rows);
     }
 
     fn row_count(&self) -> usize {
-        self.numbers.row_count()
+        self.columns.numbers().row_count()
     }
 }
 

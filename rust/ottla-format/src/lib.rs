@@ -43,6 +43,7 @@ pub mod fetched;
 pub mod header;
 pub mod legacy;
 pub mod limits;
+mod number_columns;
 pub mod partitioning;
 pub mod record;
 pub mod sequence;

@@ -4,7 +4,7 @@ use arrow_array::builder::NullBufferBuilder;
 use arrow_array::{ArrayRef, BinaryArray, ListArray, StringArray, StructArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
-use ottla_audit::rows::headers::RecordHeaders;
+use ottla_format::record::Headers;
 use std::sync::Arc;
 
 /// What keys of headers are.
@@ -57,8 +57,8 @@ impl Ends {
 }
 
 /// Returns the column.
-pub(crate) fn header_structs(
-    headers: Option<&RecordHeaders>,
+pub(crate) fn header_structs<'a>(
+    headers: Option<impl Iterator<Item = Headers<'a>>>,
     rows: usize,
     null_if_none: bool,
     kind: HeaderKeys,
@@ -69,7 +69,8 @@ pub(crate) fn header_structs(
     lists.push(0);
     let mut has_headers = NullBufferBuilder::new(rows);
     let mut count: usize = 0;
-    for row in headers.into_iter().flat_map(RecordHeaders::iter) {
+    let is_none = headers.is_none();
+    for row in headers.into_iter().flatten() {
         for (key, value) in row.iter() {
             match std::str::from_utf8(key) {
                 Err(_) if kind == HeaderKeys::Text => {
@@ -85,7 +86,7 @@ pub(crate) fn header_structs(
         lists.push(i32::try_from(count).map_err(|_| ArrowError::OffsetOverflowError(count))?);
     }
     let mut nulls: Option<NullBuffer> = has_headers.finish();
-    if headers.is_none() {
+    if is_none {
         lists.resize(rows.saturating_add(1), 0);
         nulls = null_if_none.then(|| NullBuffer::new_null(rows));
     }

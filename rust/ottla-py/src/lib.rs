@@ -147,7 +147,7 @@ mod _engine {
     #[pymodule_export]
     use crate::partition::{PartitionScan, merge_partition};
     #[pymodule_export]
-    use crate::partition_batches::PartitionBatches;
+    use crate::partition_batches::{PartitionBatches, PartitionColumns};
     #[pymodule_export]
     use crate::partitioning::{partitions_of, rows_by_partition};
     #[pymodule_export]

@@ -1,12 +1,16 @@
-//! The records of a partition as record batches of Arrow.
+//! The records of a partition as record batches of Arrow, and as columns of NumPy.
 
+use crate::arrow::columns::{Columns, InflatedNumbers};
+use crate::calls::detached;
 use crate::header_structs::{HeaderKeys, header_list, header_structs};
 use crate::row_arrays::binary;
 use crate::segment_table::{SegmentStream, TableBatch, schema_capsule, value_error};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, TimestampMillisecondArray};
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
+use ottla_audit::rows::headers::RecordHeaders;
 use ottla_audit::rows::{BufferedRecords, MAX_PIECE_BYTES, RecordParts, RecordRows};
+use ottla_format::columns::InflatedColumns;
 use ottla_kernels::copies::Room;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -43,6 +47,19 @@ impl PartitionBatches {
         Ok(Self { next_rows, is_raw, batch_bytes, room: Mutex::new(Room::default()) })
     }
 
+    /// The records of the next one.
+    fn rows(&self, py: Python<'_>) -> PyResult<Option<RecordRows>> {
+        let parts = RecordParts { keys: true, values: true, headers: true };
+        let room = *self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = BufferedRecords::new(parts, self.batch_bytes, ROW_BYTES, room);
+        (self.next_rows)(py, &mut rows)?;
+        if rows.row_count() == 0 {
+            return Ok(None);
+        }
+        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = rows.room();
+        Ok(Some(rows.finish()))
+    }
+
     fn schema(&self) -> SchemaRef {
         let times = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
         let (timestamp, keys) = if self.is_raw {
@@ -72,9 +89,45 @@ impl PartitionBatches {
             timestamps,
             binary(&mut rows.keys)?,
             binary(&mut rows.values)?,
-            header_structs(rows.headers.take().as_ref(), count, false, keys)?,
+            header_structs(
+                rows.headers.take().as_ref().map(RecordHeaders::iter),
+                count,
+                false,
+                keys,
+            )?,
         ];
         RecordBatch::try_new(self.schema(), columns)
+    }
+}
+
+/// Iterator over the records of a partition as columns of NumPy; see :meth:`PartitionRecords.columns`.
+#[pyclass(frozen, module = "ottla._engine")]
+pub(crate) struct PartitionColumns {
+    batches: PartitionBatches,
+    shows_headers: bool,
+}
+
+impl PartitionColumns {
+    pub(crate) fn of(
+        next_rows: NextRows,
+        shows_headers: bool,
+        batch_bytes: usize,
+    ) -> PyResult<Self> {
+        let batches = PartitionBatches::of(next_rows, true, batch_bytes)?;
+        Ok(Self { batches, shows_headers })
+    }
+}
+
+#[pymethods]
+impl PartitionColumns {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Columns>> {
+        let Some(rows) = self.batches.rows(py)? else { return Ok(None) };
+        let InflatedColumns { columns, inflated } = detached(py, || rows.to_numbers())?;
+        Ok(Some(Columns::of_rows(InflatedNumbers { columns, inflated }, self.shows_headers)))
     }
 }
 
@@ -94,15 +147,8 @@ impl PartitionBatches {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<TableBatch>> {
-        let parts = RecordParts { keys: true, values: true, headers: true };
-        let room = *self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut rows = BufferedRecords::new(parts, self.batch_bytes, ROW_BYTES, room);
-        (self.next_rows)(py, &mut rows)?;
-        if rows.row_count() == 0 {
-            return Ok(None);
-        }
-        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = rows.room();
-        let batch = self.batch(rows.finish()).map_err(|error| value_error(&error))?;
+        let Some(rows) = self.rows(py)? else { return Ok(None) };
+        let batch = self.batch(rows).map_err(|error| value_error(&error))?;
         Ok(Some(TableBatch::new(batch)))
     }
 

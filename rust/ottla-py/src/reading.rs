@@ -5,7 +5,7 @@ use crate::bytes::SharedBytes;
 use crate::calls::{called_back, detached};
 use crate::damage::damage_dict;
 use crate::integers::int;
-use crate::partition_batches::{BATCH_BYTES, NextRows, PartitionBatches};
+use crate::partition_batches::{BATCH_BYTES, NextRows, PartitionBatches, PartitionColumns};
 use crate::place::{Opened, Place, os_error};
 use crate::records::{Record, RecordIterator, iterate};
 use crate::scanners::with_scanner;
@@ -150,6 +150,32 @@ impl PartitionRecords {
         #[pyo3(from_py_with = int)] batch_bytes: usize,
     ) -> PyResult<PartitionBatches> {
         PartitionBatches::of(next_rows(this), raw, batch_bytes)
+    }
+
+    /// Returns the records that are left as an iterator over :class:`Columns`, for NumPy.
+    ///
+    /// Memory is bounded as with :meth:`batches`. Timestamps are as in the log; positions of keys, values
+    /// and headers count through ``inflated`` of each of the columns.
+    ///
+    /// Args:
+    ///     headers: see :func:`read_columns`.
+    ///     batch_bytes: bytes of keys, values, headers and numbers of one of the columns, about; at
+    ///         most 64 MiB.
+    ///
+    /// Raises:
+    ///     ValueError: ``batch_bytes`` is out of range.
+    ///
+    /// >>> import ottla
+    /// >>> chunks = ottla.read_partition("examples/data/refunds-0").columns()
+    /// >>> [(len(chunk), int(chunk.offset[-1])) for chunk in chunks]
+    /// [(17, 24)]
+    #[pyo3(signature = (*, headers=false, batch_bytes=1 << 20))]
+    fn columns(
+        this: Py<Self>,
+        headers: bool,
+        #[pyo3(from_py_with = int)] batch_bytes: usize,
+    ) -> PyResult<PartitionColumns> {
+        PartitionColumns::of(next_rows(this), headers, batch_bytes)
     }
 
     /// The records that are left, read while the stream is (Arrow PyCapsule interface).

@@ -11,6 +11,7 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType};
 use ottla_audit::rows::columns::{BatchValue, PlacePart, RecordPart, TraitPart};
+use ottla_audit::rows::headers::RecordHeaders;
 use ottla_audit::rows::{BatchRow, BatchTraits, RecordRows};
 use ottla_format::attributes::TimestampType;
 use ottla_kernels::copies::BinaryValues;
@@ -127,7 +128,8 @@ pub(crate) fn records(
             ColumnSource::SparkTimestamp => return times.clone().ok_or_else(foreign_column),
             ColumnSource::HeaderStructs { null_if_none } => {
                 let headers = rows.headers.take();
-                return header_structs(headers.as_ref(), count, null_if_none, HeaderKeys::Text);
+                let headers = headers.as_ref().map(RecordHeaders::iter);
+                return header_structs(headers, count, null_if_none, HeaderKeys::Text);
             }
             ColumnSource::Batch(_) => return Err(foreign_column()),
         };

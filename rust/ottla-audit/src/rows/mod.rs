@@ -7,6 +7,7 @@
 //! | [`batches`], [`records`] | the readers |
 //! | `advance`, `open_batch`, [`sheet`], [`headers`], [`traits`] | the pass in pieces, and the columns that it fills |
 //! | `judge`, [`aborted`] | which batches a consumer gets records of, and what is passed over |
+//! | `numbers` | records as columns of numbers |
 //! | [`buffered`] | the columns of batches that are in memory |
 //! | `reading` | what a consumer would get of a partition |
 //! | `readable_offsets` | how much of that is left when the log is cut |
@@ -18,6 +19,7 @@ pub mod buffered;
 pub mod columns;
 pub mod headers;
 pub(crate) mod judge;
+mod numbers;
 pub(crate) mod open_batch;
 pub mod range;
 pub(crate) mod readable_offsets;

@@ -1,7 +1,8 @@
 //! Records of several partitions as columns of one table.
 
 use super::Fetched;
-use super::rows::{FinishedRows, Places};
+use super::rows::FinishedRows;
+use crate::columns::Places;
 use std::ops::Range;
 
 /// Columns of records, partition by partition. Keys and values are copied side by side, so that the

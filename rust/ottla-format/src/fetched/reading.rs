@@ -1,10 +1,10 @@
 //! Reads the batches of a Fetch answer, whatever their magic.
 
 use super::AbortedFilter;
-use super::rows::{FetchedRow, FinishedRows, Places, Rows};
+use super::rows::{FetchedRow, FinishedRows, Rows};
 use crate::batch::{self, BatchInfo, Payload, RecordCursor};
 use crate::check::Checker;
-use crate::columns::{Reader, RowTarget};
+use crate::columns::{Places, Reader, RowTarget};
 use crate::control_record::{control_type, kind_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::header::{Envelope, Next};

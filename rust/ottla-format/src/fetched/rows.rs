@@ -3,7 +3,8 @@
 use crate::attributes::TimestampType;
 use crate::batch::BatchInfo;
 use crate::check::Checker;
-use crate::columns::{HeadersPlace, PlacedNumbers, RowTarget};
+use crate::columns::{NumberColumns, PlacedNumbers, Places, RowTarget};
+use crate::number_columns::HeadersPlace;
 use crate::record::Headers;
 use ottla_kernels::numbers::Row;
 use ottla_kernels::target::EachBatch;
@@ -41,16 +42,12 @@ pub(super) struct Span {
     pub(super) count: usize,
     pub(super) timestamp_type: TimestampType,
     pub(super) leader_epoch: i32,
-    /// Whether headers stand behind each value, as where the kernels read.
-    pub(super) has_places: bool,
 }
 
 /// Rows as they are read, and which of them are given.
 pub(super) struct Rows {
     placed: PlacedNumbers,
     log: RowLog,
-    /// Headers of records that the kernels did not read, by row.
-    headers: Vec<(usize, HeadersPlace)>,
     /// Where the rows of the present batch begin, and whether the kernels read its payload.
     began: usize,
     is_walked: bool,
@@ -74,13 +71,7 @@ impl Rows {
             leader_epoch: -1,
             aborted,
         };
-        Self {
-            placed: PlacedNumbers::for_data(data),
-            log,
-            headers: Vec::new(),
-            began: 0,
-            is_walked: false,
-        }
+        Self { placed: PlacedNumbers::for_data(data), log, began: 0, is_walked: false }
     }
 
     /// The offset that comes next.
@@ -109,7 +100,6 @@ impl Rows {
     /// It cannot be read: nothing of it is given, and the next offset is the one before it.
     pub(super) fn abandon(&mut self, next_offset: i64) {
         self.placed.truncate(self.began);
-        self.headers.retain(|(row, _)| *row < self.began);
         self.log.next_offset = next_offset;
     }
 
@@ -121,9 +111,8 @@ impl Rows {
 
     pub(super) fn finish(self) -> FinishedRows {
         FinishedRows {
-            numbers: self.placed.numbers,
+            columns: self.placed.columns,
             spans: self.log.spans,
-            headers: self.headers,
             count: self.log.given,
             next_offset: self.log.next_offset,
             leader_epoch: self.log.leader_epoch,
@@ -154,8 +143,8 @@ impl RowLog {
         if count == 0 {
             return;
         }
-        let (first, has_places) = (self.given, base.is_some());
-        let span = Span { first, row, count, timestamp_type, leader_epoch, has_places };
+        let first = self.given;
+        let span = Span { first, row, count, timestamp_type, leader_epoch };
         self.given = first.saturating_add(count);
         match self.spans.last_mut() {
             Some(last) if span.continues(last) => last.count = last.count.saturating_add(count),
@@ -191,7 +180,7 @@ impl RowTarget for Rows {
         let on_batch = |header: &BatchHeader, numbers: &Numbers| {
             log.on_batch(header, numbers.row_count());
         };
-        let mut each = EachBatch::new(&mut self.placed.numbers, on_batch);
+        let mut each = EachBatch::new(self.placed.columns.numbers_mut(), on_batch);
         ottla_kernels::run(checker.kernels(), data, from, &mut each)
     }
 
@@ -209,10 +198,6 @@ impl RowTarget for Rows {
             return;
         }
         self.log.next_offset = row.offset.saturating_add(1);
-        if headers.count > 0 {
-            let position = self.placed.place_of(headers.position);
-            self.headers.push((self.row_count(), HeadersPlace { position, ..headers }));
-        }
         self.placed.push(data, row, headers);
     }
 
@@ -227,38 +212,11 @@ impl RowTarget for Rows {
 
 /// All rows of an answer.
 pub(super) struct FinishedRows {
-    numbers: Numbers,
+    columns: NumberColumns,
     spans: Vec<Span>,
-    headers: Vec<(usize, HeadersPlace)>,
     pub(super) count: usize,
     pub(super) next_offset: i64,
     pub(super) leader_epoch: i32,
-}
-
-/// The bytes that positions of rows count through: those of the answer, then inflated payloads.
-#[derive(Clone, Copy)]
-pub(super) struct Places<'a> {
-    pub(super) data: &'a [u8],
-    pub(super) inflated: &'a [u8],
-}
-
-impl<'a> Places<'a> {
-    /// The bytes from a position on.
-    #[inline]
-    fn from(self, position: u32) -> &'a [u8] {
-        let position = position as usize;
-        let found = match position.checked_sub(self.data.len()) {
-            None => self.data.get(position..),
-            Some(position) => self.inflated.get(position..),
-        };
-        found.unwrap_or_default()
-    }
-
-    /// A key or a value.
-    #[inline]
-    pub(super) fn part(self, position: u32, length: i32) -> Option<&'a [u8]> {
-        self.from(position).get(..usize::try_from(length).ok()?)
-    }
 }
 
 impl FinishedRows {
@@ -289,7 +247,7 @@ impl FinishedRows {
     }
 
     pub(super) fn numbers(&self) -> &Numbers {
-        &self.numbers
+        self.columns.numbers()
     }
 
     /// The span of a row that is given, and where the row is.
@@ -303,37 +261,20 @@ impl FinishedRows {
     /// The offset of a row that is given, and the leader epoch of its batch.
     pub(super) fn offset(&self, index: usize) -> Option<(i64, i32)> {
         let (span, row) = self.find(index)?;
-        Some((*self.numbers.offsets().get(row)?, span.leader_epoch))
+        Some((*self.numbers().offsets().get(row)?, span.leader_epoch))
     }
 
     #[inline]
-    fn row<'a>(&'a self, span: &Span, row: usize, places: Places<'a>) -> Option<FetchedRow<'a>> {
-        let numbers = &self.numbers;
-        let value_position = *numbers.value_positions().get(row)?;
-        let value_length = *numbers.value_lengths().get(row)?;
-        let headers = if span.has_places {
-            // Where a null value would be, there is what follows it.
-            let position = value_position.saturating_add(value_length.max(0) as u32);
-            Headers::read(places.from(position))
-        } else {
-            self.pushed_headers(row, places)
-        };
+    fn row<'a>(&'a self, span: &Span, at: usize, places: Places<'a>) -> Option<FetchedRow<'a>> {
+        let row = self.columns.row(at)?;
         Some(FetchedRow {
-            offset: *numbers.offsets().get(row)?,
-            timestamp: *numbers.timestamps().get(row)?,
+            offset: row.offset,
+            timestamp: row.timestamp,
             timestamp_type: span.timestamp_type,
             leader_epoch: span.leader_epoch,
-            key: places.part(*numbers.key_positions().get(row)?, *numbers.key_lengths().get(row)?),
-            value: places.part(value_position, value_length),
-            headers,
-        })
-    }
-
-    fn pushed_headers<'a>(&self, row: usize, places: Places<'a>) -> Headers<'a> {
-        let found = self.headers.binary_search_by_key(&row, |(row, _)| *row).ok();
-        let place = found.and_then(|at| self.headers.get(at)).map(|(_, place)| *place);
-        place.map_or_else(Headers::default, |HeadersPlace { position, count }| {
-            Headers::of(places.from(position), count)
+            key: places.part(row.key_position, row.key_length),
+            value: places.part(row.value_position, row.value_length),
+            headers: self.columns.headers(at, &row, places),
         })
     }
 }

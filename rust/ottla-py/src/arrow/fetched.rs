@@ -1,6 +1,6 @@
 //! Fetched records of several partitions as columns, for NumPy and for Arrow.
 
-use crate::arrow::shared::SharedArray;
+use crate::arrow::shared::{SharedArray, bytes_of, numbers_of};
 use crate::arrow::stream::stream_capsule;
 use crate::calls::detached;
 use crate::fetched::{Answer, FetchedRecords};
@@ -100,25 +100,6 @@ fn restored_parts([offsets, data, valid]: &PartBytes<'_>) -> Result<JoinedParts,
         null_count: valid.iter().filter(|&&valid| !valid).count(),
         valid,
     })
-}
-
-fn numbers_of<T, const N: usize>(
-    bytes: &Bound<'_, PyBytes>,
-    read: impl Fn([u8; N]) -> T,
-) -> Result<Vec<T>, &'static str> {
-    match bytes.as_bytes().as_chunks::<N>() {
-        (numbers, []) => Ok(numbers.iter().map(|number| read(*number)).collect()),
-        _ => Err("a column that is cut"),
-    }
-}
-
-fn bytes_of<'py, const N: usize, T: Copy>(
-    py: Python<'py>,
-    numbers: &[T],
-    write: impl Fn(T) -> [u8; N],
-) -> Bound<'py, PyBytes> {
-    let bytes: Vec<u8> = numbers.iter().flat_map(|&number| write(number)).collect();
-    PyBytes::new(py, &bytes)
 }
 
 /// Columns whose memory NumPy and Arrow share.

@@ -3,7 +3,7 @@
 use crate::kernels::require_numpy;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use std::sync::Arc;
 
 /// Numbers of an owner whose memory does not move.
@@ -57,4 +57,25 @@ impl SharedArray {
         interface.set_item("data", (self.address, true))?;
         Ok(interface)
     }
+}
+
+/// Numbers of bytes, as they are pickled.
+pub(crate) fn numbers_of<T, const N: usize>(
+    bytes: &Bound<'_, PyBytes>,
+    read: impl Fn([u8; N]) -> T,
+) -> Result<Vec<T>, &'static str> {
+    match bytes.as_bytes().as_chunks::<N>() {
+        (numbers, []) => Ok(numbers.iter().map(|number| read(*number)).collect()),
+        _ => Err("a column that is cut"),
+    }
+}
+
+/// Numbers as bytes, to pickle them.
+pub(crate) fn bytes_of<'py, const N: usize, T: Copy>(
+    py: Python<'py>,
+    numbers: &[T],
+    write: impl Fn(T) -> [u8; N],
+) -> Bound<'py, PyBytes> {
+    let bytes: Vec<u8> = numbers.iter().flat_map(|&number| write(number)).collect();
+    PyBytes::new(py, &bytes)
 }
