@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from ottla import _engine
 from ottla.audit.judge.collector import Collector
-from ottla.audit.judge.judge import judge_log
 from ottla.audit.judge.log_ends import with_witnesses_elsewhere
 from ottla.audit.judge.suspects import all_open_unchanged
 from ottla.audit.judge.transaction_rows import has_coordinators, without_coordinators
@@ -137,6 +136,9 @@ def judge_scans(
     comparison: Comparison,
 ) -> JudgedLog:
     """Judges the scans of a log's files, by index; compares a partition with its last copy."""
+    # Most logs are clean, and take none of it.
+    from ottla.audit.judge.judge import judge_log
+
     judged, merged = judge_log(log, scans, inventory, surroundings)
     if comparison.wants(log):
         comparison.add(log, merged)

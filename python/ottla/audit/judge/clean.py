@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla import _engine
-from ottla.audit.judge.merge import settings_of
+from ottla.audit.judge.context import settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

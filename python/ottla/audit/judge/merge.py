@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla import _engine
+from ottla.audit.judge.context import settings_of
 from ottla.logs.names import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
@@ -23,12 +23,7 @@ if TYPE_CHECKING:
     from ottla.storage import Files, Place
 
 
-_MAX_DIGITS = 18
-"""Of a number that an int64 holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class MergeRequest:
+class MergeRequest(NamedTuple):
     """Consecutive files of a log, and everything known about them."""
 
     is_consumer_offsets: bool
@@ -61,7 +56,7 @@ class MergeRequest:
 
     def without_ends(self) -> MergeRequest:
         """Returns the request without what checkpoints know of the end of the log."""
-        return replace(self, recovery_point=None, high_watermark=None)
+        return self._replace(recovery_point=None, high_watermark=None)
 
     def merge(self, scans: Sequence[tuple[int, _engine.SegmentScan]]) -> _engine.PartitionScan:
         """Merges scans, each given with the index of its file in the log."""
@@ -115,8 +110,7 @@ def merge_request(
     checkpoints = surroundings.checkpoints
     # Both are about the end of the live log.
     has_end = is_live and partition.state == "live" and run[-1] == len(log.files) - 1
-    return replace(
-        request,
+    return request._replace(
         topic=partition.topic,
         log_start_offset=checkpoints.offset(partition, LOG_START_OFFSETS),
         recovery_point=checkpoints.offset(partition, RECOVERY_POINTS) if has_end else None,
@@ -127,27 +121,6 @@ def merge_request(
         is_head=is_live and partition.live_base_offsets[:1] == (first.base_offset,),
         **settings_of(surroundings.topic_config(partition.topic)),
     )
-
-
-class TopicSettings(TypedDict, total=False):
-    """What the engine takes of the configuration of a topic, as far as it is known."""
-
-    cleanup_policy: str | None
-    remote_storage: bool | None
-    max_message_bytes: int | None
-    is_preallocated: bool | None
-
-
-def settings_of(config: Mapping[str, str]) -> TopicSettings:
-    """Returns what the engine takes of the configuration of a topic."""
-    if not config:
-        return {}
-    return {
-        "cleanup_policy": config.get("cleanup.policy"),
-        "remote_storage": _bool(config.get("remote.storage.enable")),
-        "max_message_bytes": _count(config.get("max.message.bytes")),
-        "is_preallocated": _bool(config.get("preallocate")),
-    }
 
 
 def _has_grown(file: FileEntry, files: Files) -> bool:
@@ -173,14 +146,3 @@ def _transaction_indexes(
 ) -> tuple[Place | None, ...]:
     indexes = (beside.get(("transaction-index", file.base_offset or 0)) for file in log.files)
     return tuple(file and files.place(file.path, file.size) for file in indexes)
-
-
-def _count(value: str | None) -> int | None:
-    """Returns a number of bytes; None if there is none, or it is none."""
-    if value is None or not (value.isascii() and value.isdigit()) or len(value) > _MAX_DIGITS:
-        return None
-    return int(value)
-
-
-def _bool(value: str | None) -> bool | None:
-    return None if value is None else value.lower() == "true"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -102,8 +102,7 @@ class Log(NamedTuple):
         return self.partition is not None and self.partition.topic == CONSUMER_OFFSETS
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """Everything to scan, largest files first, so that all threads finish together."""
 
     inventory: Inventory
@@ -128,7 +127,7 @@ class Plan:
 
     def split(self, split_bytes: int | None) -> Plan:
         """Returns the plan with larger files split into ranges; `None` for no splitting."""
-        return replace(self, tasks=tuple(task.split(split_bytes) for task in self.tasks))
+        return self._replace(tasks=tuple(task.split(split_bytes) for task in self.tasks))
 
 
 @of_kinds
@@ -194,7 +193,7 @@ def holding(plan: Plan) -> Iterator[Plan]:
         return
     held = HeldFiles(plan.inventory.files)
     try:
-        yield replace(plan, inventory=replace(plan.inventory, files=held))
+        yield plan._replace(inventory=replace(plan.inventory, files=held))
     finally:
         held.release()
 

@@ -13,17 +13,13 @@ from ottla.audit.catalogue.findings import UNREADABLE, severity_counts
 from ottla.audit.judge.collector import OUTCOME_TABLES
 from ottla.audit.judge.transaction_rows import COORDINATOR_TABLES
 from ottla.audit.result.columns import TABLES
-from ottla.audit.result.save import Format, default_format, save_tables
 from ottla.audit.result.selection import EVERYTHING, Baseline, Selection
 from ottla.audit.result.shown import ShownFindings
-from ottla.audit.result.split import condemns, split_file
 from ottla.audit.result.tables import Table, json_rows, missing
 from ottla.audit.result.topics import topic_totals
 from ottla.audit.result.verdict import Verdict, exit_code_of, verdict_of
 from ottla.errors import FindingsError
 from ottla.logs.names import display
-from ottla.logs.output import check_output
-from ottla.logs.segment import batch_chunks, offset_of_timestamp, record_chunks, segment_table
 from ottla.severity import SEVERITIES, Severity
 from ottla.text import json_text
 from ottla.words import count
@@ -55,6 +51,7 @@ if TYPE_CHECKING:
         TransactionalIdRow,
         TransactionRow,
     )
+    from ottla.audit.result.save import Format
     from ottla.audit.result.topics import TopicTotals
     from ottla.logs.columns import Row
     from ottla.logs.inventory import FileEntry, Partition
@@ -218,7 +215,7 @@ class AuditResult:
         """
         if baseline is not None and not isinstance(baseline, Baseline):
             baseline = Baseline.of(baseline)
-        wanted = Selection(severity, frozenset(ignore), baseline)
+        wanted = Selection.of(severity, ignore, baseline)
         return self if wanted == self._selection else self._select(wanted)
 
     def split_records(self) -> tuple[Table, Table]:
@@ -329,8 +326,8 @@ def make_result(
     return AuditResult(
         summary=_summary(plan, outcome, shown),
         files=Table.of_iterator("files", partial(_file_rows, plan, outcome), files),
-        batches=_segment_table("batches", batch_chunks, plan, outcome),
-        records=_segment_table("records", record_chunks, plan, outcome),
+        batches=_segment_table("batches", plan, outcome),
+        records=_segment_table("records", plan, outcome),
         events=Table.of_iterator("events", shown.event_rows, shown.event_count),
         findings=Table.of_iterator("findings", shown.finding_rows, len(shown.counting)),
         recovery=Table.of_rows("recovery", outcome.recovery),
@@ -389,6 +386,9 @@ def save(
     records: bool = False,
 ) -> None:
     """`AuditResult.save` for any number of formats at once."""
+    from ottla.audit.result.save import default_format, save_tables
+    from ottla.logs.output import check_output
+
     check_output(directory, result.sources)
     names = saved_tables(batches=batches, records=records)
     tables = [getattr(result, name) for name in names]
@@ -492,6 +492,8 @@ def _engine_rows(
 
 def _blamed(row: Mapping[str, Any], files: Files) -> int | None:
     """Returns the offset of the record with the largest timestamp of a segment."""
+    from ottla.logs.segment import offset_of_timestamp
+
     try:
         place = files.place(row["file"])
         return offset_of_timestamp(place, row["max_timestamp_position"], row["max_timestamp"])
@@ -503,6 +505,8 @@ def split_work(
     plan: Plan, outcome: Outcome
 ) -> Iterator[tuple[int, Place, Row, list[PlacedFinding]]]:
     """Yields the size of every file with records, in order, and the arguments of `split_file`."""
+    from ottla.audit.result.split import condemns
+
     condemning: dict[bytes, list[PlacedFinding]] = defaultdict(list)
     for finding in filter(condemns, outcome.findings):
         condemning[finding.path or b""].append(finding)
@@ -518,20 +522,17 @@ def split_work(
 def _half_of_files(
     files: Callable[[], Iterator[tuple[int, Place, Row, list[PlacedFinding]]]], half: int
 ) -> Iterator[Sequence[Row]]:
+    from ottla.audit.result.split import split_file
+
     for _, place, prefix, findings in files():
         yield from split_file(place, prefix, findings)[half]
 
 
-def _segment_table(
-    name: str,
-    read: Callable[[Place], Iterator[list[Row]]],
-    plan: Plan,
-    outcome: Outcome,
-) -> Table[Any]:
+def _segment_table(name: str, plan: Plan, outcome: Outcome) -> Table[Any]:
     """Returns a table that reads the files in chunks when it is read."""
     return Table.of_segments(
         name,
-        partial(_chunks_of_files, read, plan, outcome),
+        partial(_chunks_of_files, name, plan, outcome),
         partial(_batches_of_files, name, plan, outcome),
     )
 
@@ -547,9 +548,10 @@ def _files_of(
             yield read_from, (plan.inventory.display(path), *place)
 
 
-def _chunks_of_files(
-    read: Callable[[Place], Iterator[list[Row]]], plan: Plan, outcome: Outcome
-) -> Iterator[Sequence[Row]]:
+def _chunks_of_files(name: str, plan: Plan, outcome: Outcome) -> Iterator[Sequence[Row]]:
+    from ottla.logs.segment import batch_chunks, record_chunks
+
+    read = batch_chunks if name == "batches" else record_chunks
     for read_from, place in _files_of(plan, outcome):
         for rows in read(read_from):
             yield [(*place, *row) for row in rows]
@@ -558,5 +560,7 @@ def _chunks_of_files(
 def _batches_of_files(
     name: str, plan: Plan, outcome: Outcome, columns: Sequence[str] | None
 ) -> Iterator[TableBatch]:
+    from ottla.logs.segment import segment_table
+
     for read_from, place in _files_of(plan, outcome):
         yield from segment_table(read_from, name, columns=columns, prefix=place)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.audit.catalogue.explain import catalogue
 from ottla.severity import SEVERITIES, Severity
@@ -39,8 +38,7 @@ class BaselineError(ValueError):
     """A file is not the JSON of an audit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(NamedTuple):
     """Findings of an earlier audit, with the severity that they had."""
 
     known: Mapping[tuple[Any, ...], Severity]
@@ -97,8 +95,7 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
     return Baseline.parse(text)
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """The findings that count.
 
     Args:
@@ -111,11 +108,19 @@ class Selection:
     ignore: frozenset[str] = frozenset()
     baseline: Baseline | None = None
 
-    def __post_init__(self) -> None:
-        if self.severity not in SEVERITIES:
-            raise ValueError(f"severity is {self.severity!r}, not one of {', '.join(SEVERITIES)}")
-        if unknown := sorted(self.ignore - {*catalogue()}):
+    @classmethod
+    def of(cls, severity: Severity, ignore: Iterable[str], baseline: Baseline | None) -> Selection:
+        """Returns a selection by names of somebody's.
+
+        Raises:
+            ValueError: there is no such severity or finding.
+        """
+        if severity not in SEVERITIES:
+            raise ValueError(f"severity is {severity!r}, not one of {', '.join(SEVERITIES)}")
+        names = frozenset(ignore)
+        if unknown := sorted(names - {*catalogue()}):
             raise ValueError(f"ignore has {unknown[0]!r}, which is no finding")
+        return cls(severity, names, baseline)
 
     def has(self, finding: Finding) -> bool:
         """Whether a finding counts."""

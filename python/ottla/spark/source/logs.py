@@ -50,7 +50,7 @@ class LogsTask:
         inventory = self.plan.inventory
         # Spark sends tasks by itself, without secrets of stores.
         files = AnyFiles(request.storage_options)
-        plan = replace(self.plan, inventory=replace(inventory, files=files))
+        plan = self.plan._replace(inventory=replace(inventory, files=files))
         runner = ThreadRunner(plan, level=request.level, threads=1)
         result = run_part(runner, level=request.level)
         for chunk in getattr(result, request.table).chunks():
@@ -70,8 +70,7 @@ def plan_parts(plan: Plan, task_bytes: int) -> Iterator[Plan]:
         owners = [id(None)] if is_last else [id(p) for p in partitions]
         indexes = [index for owner in owners for index in logs.get(owner, ())]
         directories = plan.log_directories if is_last else ()
-        return replace(
-            plan,
+        return plan._replace(
             inventory=replace(
                 plan.inventory,
                 log_directories=directories,
