@@ -16,7 +16,6 @@ tasks of a cluster (`ottla.spark`). Runners contain no rules of Kafka or of the 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from ottla import _engine
@@ -109,7 +108,7 @@ def carry_out(runner: Runner) -> Outcome:
         _engine.release_freed_memory()
     outcome = _with_coordinators(runner, outcome)
     outcome = with_witnesses_elsewhere(runner.plan, outcome)
-    return replace(outcome, elapsed_s=time.monotonic() - started, started_ms=started_ms)
+    return outcome._replace(elapsed_s=time.monotonic() - started, started_ms=started_ms)
 
 
 def _with_next_start(runner: Runner, outcome: Outcome) -> Outcome:

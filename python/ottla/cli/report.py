@@ -17,10 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.audit.catalogue.explain import catalogue, causes, commands
 from ottla.audit.catalogue.findings import UNREADABLE
-from ottla.cli.answers import answers
-from ottla.cli.next_start import advice_lines, put_aside_note
 from ottla.cli.page import open_page, whole
-from ottla.cli.remedies import Remedies
 from ottla.cli.words import shell_path
 from ottla.severity import SEVERITIES, Severity
 from ottla.storage import store_of
@@ -33,6 +30,7 @@ if TYPE_CHECKING:
     from ottla.audit import AuditResult
     from ottla.audit.result.topics import TopicTotals
     from ottla.cli.page import Page, Span
+    from ottla.cli.remedies import Remedies
 
 PLACES_SHOWN = 3
 
@@ -89,18 +87,18 @@ def print_report(result: AuditResult, *, is_complete: bool = False) -> None:
     _print_verdict(page, result, sections)
     if len(result.files):
         _print_scope(page, result)
-    remedies = Remedies(result)
-    told = _print_answers(page, result, sections, remedies)
-    for section in sections:
-        if section.severity != "info" or is_complete:
-            page.print()
-            _print_section(page, result, remedies, section, told=told, is_complete=is_complete)
+    if sections or result.advice or len(result.recovery):
+        _print_events(page, result, sections, is_complete=is_complete)
     topics = _topics(result)
     is_sound = all(section.severity == "info" for section in sections)
     if topics:
         page.print()
         _print_topics(page, topics, is_sound=is_sound, is_complete=is_complete)
-    notes = [*_transactions_note(result), *put_aside_note(result)]
+    notes = [*_transactions_note(result)]
+    if result.advice:
+        from ottla.cli.next_start import put_aside_note
+
+        notes += put_aside_note(result)
     if is_sound or is_complete:
         notes += _gaps_note(result)
     if notes:
@@ -168,6 +166,21 @@ def _verdict(result: AuditResult, sections: Sequence[_Section]) -> tuple[str, st
     return f"{summary.verdict}: {said}{more}", _VERDICT_STYLES[summary.verdict]
 
 
+def _print_events(
+    page: Page, result: AuditResult, sections: Sequence[_Section], *, is_complete: bool
+) -> None:
+    """Prints what is to be said of all events together, then the events of each kind."""
+    # Most reports are of sound logs, and take none of it.
+    from ottla.cli.remedies import Remedies
+
+    remedies = Remedies(result)
+    told = _print_answers(page, result, sections, remedies)
+    for section in sections:
+        if section.severity != "info" or is_complete:
+            page.print()
+            _print_section(page, result, remedies, section, told=told, is_complete=is_complete)
+
+
 def _print_answers(
     page: Page, result: AuditResult, sections: Sequence[_Section], remedies: Remedies
 ) -> str:
@@ -175,6 +188,9 @@ def _print_answers(
 
     Returns the last of it, which need not be said again.
     """
+    from ottla.cli.answers import answers
+    from ottla.cli.next_start import advice_lines
+
     events = {e["event"]: (e, h) for s in sections for e, h in zip(s.events, s.heads, strict=True)}
     heads = {number: head for number, (_, head) in events.items()}
     in_order = [events[number][0] for number in sorted(events)]

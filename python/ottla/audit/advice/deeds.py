@@ -51,7 +51,7 @@ def with_advice(plan: Plan, outcome: Outcome, price: Price) -> Outcome:
     `price` carries requests out.
     """
     advice = _advice(plan, outcome, price)
-    return replace(outcome, advice=advice, recovery=with_actions(plan, outcome.recovery, advice))
+    return outcome._replace(advice=advice, recovery=with_actions(plan, outcome.recovery, advice))
 
 
 def _advice(plan: Plan, outcome: Outcome, price: Price) -> tuple[Deed, ...]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ottla.audit.catalogue.findings import UNREADABLE, by_place, make_finding, placed_rows
 from ottla.audit.judge import side_files
@@ -45,8 +44,7 @@ class TableRows(Protocol):
     def __iter__(self) -> Iterator[tuple[Partition, Mapping[str, Any]]]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The results of running a plan."""
 
     files: ScannedFiles

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
@@ -90,7 +90,7 @@ def with_coordinators(plan: Plan, outcome: Outcome, read: ReadTopics) -> Outcome
     )
     findings += (producers.update(finding) for finding in outcome.findings)
     findings.sort(key=by_place)
-    return replace(outcome, tables=tables, findings=tuple(findings))
+    return outcome._replace(tables=tables, findings=tuple(findings))
 
 
 def _with_share_states(groups: PlacedRows, states: PlacedRows, locations: _Locations) -> PlacedRows:

@@ -6,7 +6,6 @@ come once all logs are judged.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ottla import _engine
@@ -52,7 +51,7 @@ def with_witnesses_elsewhere(plan: Plan, outcome: Outcome) -> Outcome:
             return finding
         return _judged(finding, ends[directory], witnesses[directory])
 
-    return replace(outcome, findings=tuple(map(judged, outcome.findings)))
+    return outcome._replace(findings=tuple(map(judged, outcome.findings)))
 
 
 def _witness(finding: PlacedFinding) -> Witness | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.judge.suspects import has_topic_id, suspects_of
@@ -87,7 +87,7 @@ def with_restarts(plan: Plan, outcome: Outcome, predict: Predict) -> Outcome:
     """
     requests = start_requests(plan, outcome.findings, outcome.tables)
     rows = tuple(row for rows in predict(requests) for row in rows)
-    return replace(outcome, recovery=rows)
+    return outcome._replace(recovery=rows)
 
 
 def start_requests(

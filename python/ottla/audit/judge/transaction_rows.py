@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ottla.logs.names import INTERNAL_TOPICS
@@ -30,7 +29,7 @@ def without_coordinators(outcome: Outcome) -> Outcome:
     transactions = outcome.tables["transactions"]
     known = TransactionRows(transactions, lambda *_: UNKNOWN_TO_COORDINATORS)
     tables = {**outcome.tables, "transactions": known, "groups": (), "transactional_ids": ()}
-    return replace(outcome, tables=tables)
+    return outcome._replace(tables=tables)
 
 
 class TransactionRows:
