@@ -28,6 +28,7 @@
 //! | [`partition`] | the segments of a partition put together |
 //! | [`copies`] | copies of a partition compared |
 //! | [`rows`] | batches and records of a segment as columns; what a consumer would get |
+//! | [`traces`] | which findings have one cause |
 //! | [`committed_offsets`] | offsets that groups have committed, against the logs they are of |
 #![forbid(unsafe_code)]
 #![warn(
@@ -43,6 +44,7 @@ pub mod copies;
 pub mod partition;
 pub mod rows;
 pub mod segment;
+pub mod traces;
 
 pub use catalogue::causes::{Cause, CauseRow, Confidence};
 pub use catalogue::finding::{Finding, SideFile};

@@ -71,6 +71,7 @@ mod side_check;
 mod side_entries;
 mod sidefiles;
 mod topic_settings;
+mod traces;
 mod validate;
 mod validator;
 mod verdict;
@@ -203,6 +204,8 @@ mod _engine {
 
     #[pymodule_export]
     use crate::topic_settings::TopicSettings;
+    #[pymodule_export]
+    use crate::traces::group_findings;
     #[pymodule_export]
     use crate::validate::{
         SetPart, kafka_versions, profile_differences, release_differences, validate, validate_each,

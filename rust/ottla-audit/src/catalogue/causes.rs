@@ -188,6 +188,11 @@ impl Cause {
     pub fn name(self) -> &'static str {
         self.row().name
     }
+
+    /// The cause of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|cause| cause.name() == name)
+    }
 }
 
 /// How sure a cause is.
