@@ -29,7 +29,7 @@ MOST: Mapping[str, float] = {
     "import ottla": 3,
     "ottla --version": 6.5,
     "ottla explain": 7.5,
-    "ottla audit": 11.5,
+    "ottla audit": 10.3,
 }
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from ottla.audit.catalogue.explain import causes, explain
 from ottla.audit.catalogue.findings import UNREADABLE
 from ottla.audit.result.times import NO_TIMES, written
-from ottla.audit.result.traces import LogEnd, group_findings, is_index
+from ottla.audit.result.traces import is_index
 from ottla.audit.result.verdict import verdict_of
 from ottla.logs.names import (
     HIGH_WATERMARKS,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
+    from ottla.audit.result.grouped import Grouped
     from ottla.audit.result.times import LogTimes
     from ottla.audit.result.traces import Group
     from ottla.audit.result.verdict import Verdict
@@ -105,29 +106,6 @@ class _Loss(NamedTuple):
         return sum(last - first + 1 for first, last in self.offsets)
 
 
-class Grouped(NamedTuple):
-    """Findings in groups of one cause, each an event."""
-
-    findings: Sequence[PlacedFinding]
-    """Sorted by place."""
-    partitions: Mapping[bytes, Partition]
-    """Those with a finding, by directory."""
-    groups: Sequence[Group]
-
-
-def group_by_cause(plan: Plan, outcome: Outcome, findings: Sequence[PlacedFinding]) -> Grouped:
-    """Returns findings in groups of one cause.
-
-    Args:
-        plan: the plan of the audit.
-        outcome: what came of it.
-        findings: those of its findings that count, sorted by place.
-    """
-    directories = {finding.directory for finding in findings}
-    partitions = {p.directory: p for p in plan.partitions if p.directory in directories}
-    return Grouped(findings, partitions, group_findings(findings, _ends(outcome, partitions)))
-
-
 def make_events(plan: Plan, outcome: Outcome, grouped: Grouped) -> tuple[list[Event], list[int]]:
     """Returns the events, the gravest first, and for each finding the number of its event."""
     findings, partitions, groups = grouped
@@ -144,22 +122,6 @@ def make_events(plan: Plan, outcome: Outcome, grouped: Grouped) -> tuple[list[Ev
         for member in groups[index].members:
             numbers[member] = number
     return [events[index]._replace(event=n) for n, index in enumerate(in_order, 1)], numbers
-
-
-def _ends(outcome: Outcome, partitions: Mapping[bytes, Partition]) -> dict[bytes, LogEnd]:
-    """Returns the ends of the logs with a finding, by directory."""
-    ends: dict[bytes, LogEnd] = {}
-    for partition, row in outcome.tables["metrics"] if partitions else ():
-        if partition.directory in partitions and partition.is_whole and partition.has_segments:
-            last = partition.segments[-1]
-            known = ends.get(partition.directory)
-            ends[partition.directory] = LogEnd(
-                offset=max(row["log_end_offset"], known.offset if known else 0),
-                segment=last.path,
-                size=last.size,
-                is_clean=partition.stopped_cleanly,
-            )
-    return ends
 
 
 def _losses(

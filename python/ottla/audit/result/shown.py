@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ottla.audit.catalogue.explain import commands
 from ottla.audit.catalogue.findings import by_place, severity_counts
 from ottla.audit.result.columns import EVENTS, FINDINGS
-from ottla.audit.result.events import group_by_cause, make_events
+from ottla.audit.result.grouped import group_by_cause
 from ottla.audit.result.selection import EVERYTHING
 from ottla.logs.names import display
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from ottla.audit.catalogue.finding import Finding, PlacedFinding
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
-    from ottla.audit.result.events import Event, Grouped
+    from ottla.audit.result.events import Event
+    from ottla.audit.result.grouped import Grouped
     from ottla.audit.result.selection import Selection
     from ottla.logs.columns import Row
     from ottla.severity import Severity
@@ -82,6 +83,10 @@ class ShownFindings:
 
     @cached_property
     def _events(self) -> tuple[list[Event], list[int]]:
+        if not self._grouped.groups:
+            return [], []
+        from ottla.audit.result.events import make_events
+
         return make_events(self._plan, self._outcome, self._grouped)
 
     @cached_property
