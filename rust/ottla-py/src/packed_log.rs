@@ -80,14 +80,15 @@ struct Packing {
 }
 
 impl Packing {
-    fn add<'a>(&mut self, section: u8, rows: impl Iterator<Item = Vec<Cell<'a>>>) {
+    /// Adds the rows that `each_row` passes to what it is given.
+    fn add<'a>(&mut self, section: u8, each_row: impl FnOnce(&mut dyn FnMut(&[Cell<'a>]))) {
         let mut packer = RowPacker::default();
-        for row in rows {
+        each_row(&mut |row| {
             packer.push(row);
             if packer.count() == PIECE_ROWS {
                 self.close(section, std::mem::take(&mut packer));
             }
-        }
+        });
         if packer.count() > 0 {
             self.close(section, packer);
         }
@@ -102,6 +103,38 @@ impl Packing {
     }
 }
 
+/// The row of a file, whose last values are lists.
+struct FileCells {
+    values: [Cell<'static>; 8],
+    magics: Vec<Cell<'static>>,
+    codecs: Vec<Cell<'static>>,
+}
+
+impl FileCells {
+    fn of((index, scan): (u32, &ottla_audit::SegmentScan)) -> Self {
+        let counters = &scan.counters;
+        Self {
+            values: [
+                index.into(),
+                counters.bytes.into(),
+                counters.batches.into(),
+                counters.records.into(),
+                scan.first_offset.into(),
+                scan.next_offset.into(),
+                scan.oldest.map(|oldest| oldest.timestamp).into(),
+                scan.newest.map(|newest| newest.timestamp).into(),
+            ],
+            magics: magics_of(scan).into_iter().map(Cell::from).collect(),
+            codecs: codecs_of(scan).into_iter().map(Cell::from).collect(),
+        }
+    }
+
+    fn pass_to<'a>(&'a self, take: &mut dyn FnMut(&[Cell<'a>])) {
+        let lists = [Cell::List(&self.magics), Cell::List(&self.codecs)];
+        take(&[self.values.as_slice(), &lists].concat());
+    }
+}
+
 impl PackedLog {
     /// Packs the scans of a log, each with the number of its file, and the rows of the partitions they
     /// were merged into.
@@ -111,29 +144,11 @@ impl PackedLog {
     ) -> Self {
         let mut packing = Packing::default();
         let totals = totals_of(scans.clone().map(|(_, scan)| scan), merged);
-        let files = scans.map(|(index, scan)| {
-            let counters = &scan.counters;
-            vec![
-                index.into(),
-                counters.bytes.into(),
-                counters.batches.into(),
-                counters.records.into(),
-                scan.first_offset.into(),
-                scan.next_offset.into(),
-                scan.oldest.map(|oldest| oldest.timestamp).into(),
-                scan.newest.map(|newest| newest.timestamp).into(),
-                magics_of(scan).into(),
-                codecs_of(scan).into(),
-            ]
-        });
-        packing.add(FILES, files);
+        let files = scans.map(FileCells::of).collect::<Vec<_>>();
+        packing.add(FILES, |take| files.iter().for_each(|file| file.pass_to(take)));
         for table in PartitionTable::ALL {
             for partition in merged {
-                let rows = partition.rows(table).map(|row| {
-                    debug_assert_eq!(row.columns, table.columns(), "columns of {}", table.name());
-                    row.values
-                });
-                packing.add(section_of(table), rows);
+                packing.add(section_of(table), |take| partition.each_row(table, take));
             }
         }
         let Packing { data, pieces } = packing;

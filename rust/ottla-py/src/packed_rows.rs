@@ -14,16 +14,15 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
-use std::borrow::Cow;
 
 /// A value of a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cell<'a> {
     Nothing,
     Flag(bool),
     Number(i128),
-    Text(Cow<'a, str>),
-    List(Vec<Cell<'a>>),
+    Text(&'a str),
+    List(&'a [Cell<'a>]),
 }
 
 const NOTHING: u128 = 0;
@@ -64,13 +63,13 @@ impl From<bool> for Cell<'_> {
 
 impl<'a> From<&'a str> for Cell<'a> {
     fn from(value: &'a str) -> Self {
-        Self::Text(Cow::Borrowed(value))
+        Self::Text(value)
     }
 }
 
 impl<'a> From<&'a String> for Cell<'a> {
     fn from(value: &'a String) -> Self {
-        Self::Text(Cow::Borrowed(value))
+        Self::Text(value)
     }
 }
 
@@ -80,9 +79,9 @@ impl<T: Into<Self>> From<Option<T>> for Cell<'_> {
     }
 }
 
-impl<T: Into<Self>> From<Vec<T>> for Cell<'_> {
-    fn from(values: Vec<T>) -> Self {
-        Self::List(values.into_iter().map(Into::into).collect())
+impl<'a> From<&'a [Cell<'a>]> for Cell<'a> {
+    fn from(values: &'a [Cell<'a>]) -> Self {
+        Self::List(values)
     }
 }
 
@@ -96,14 +95,15 @@ pub(crate) struct RowPacker<'a> {
 
 impl<'a> RowPacker<'a> {
     /// Adds a row; all have the same columns.
-    pub(crate) fn push(&mut self, row: Vec<Cell<'a>>) {
+    pub(crate) fn push(&mut self, row: &[Cell<'a>]) {
         if self.count == 0 {
             put_number(&mut self.data, row.len() as u128);
         }
         for (index, cell) in row.iter().enumerate() {
             put(&mut self.data, cell, self.before.get(index));
         }
-        self.before = row;
+        self.before.clear();
+        self.before.extend_from_slice(row);
         self.count = self.count.saturating_add(1);
     }
 
@@ -142,6 +142,12 @@ fn zigzag(value: i128) -> u128 {
 }
 
 fn put_number(data: &mut Vec<u8>, mut number: u128) {
+    while number > u128::from(u64::MAX) {
+        data.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    // Hardly a number is longer, and those of 64 bits are much cheaper.
+    let mut number = number as u64;
     while number >= 0x80 {
         data.push(number as u8 | 0x80);
         number >>= 7;

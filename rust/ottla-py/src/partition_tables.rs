@@ -138,11 +138,8 @@ const METRICS_COLUMNS: [&str; 23] = [
     "max_timestamp",
 ];
 
-/// A row of a table: the names of its columns, and its values.
-pub(crate) struct TableRow<'a> {
-    pub(crate) columns: &'static [&'static str],
-    pub(crate) values: Vec<Cell<'a>>,
-}
+/// Takes the values of a row.
+type Take<'t, 'a> = &'t mut dyn FnMut(&[Cell<'a>]);
 
 /// A row of the table of transactions.
 enum ListedTransaction<'a> {
@@ -152,36 +149,24 @@ enum ListedTransaction<'a> {
     BegunBelow(&'a SnapshotEntry),
 }
 
-impl ListedTransaction<'_> {
-    fn first_offset(&self) -> i64 {
-        match self {
-            Self::Ended(_, done) => done.first_offset,
-            Self::Open(_, open) => open.first_offset,
-            Self::BegunBelow(entry) => entry.transaction_first_offset.unwrap_or(0),
-        }
-    }
-}
-
-/// Makes a row of values that stand beside the names of their columns.
+/// Passes on a row of values that stand beside the names of their columns.
 macro_rules! row {
-    ({ $($name:literal: $value:expr),* $(,)? }) => {
-        TableRow { columns: &[$($name),*], values: vec![$(Cell::from($value)),*] }
-    };
+    ($take:expr, $columns:ident, { $($name:literal: $value:expr),* $(,)? }) => {{
+        debug_assert_eq!($columns, [$($name),*]);
+        $take(&[$(Cell::from($value)),*]);
+    }};
 }
 
 impl PartitionScan {
-    /// The rows that the partition adds to a table. A column `file` has the number of a segment.
-    pub(crate) fn rows(
-        &self,
-        table: PartitionTable,
-    ) -> Box<dyn Iterator<Item = TableRow<'_>> + '_> {
+    /// Passes on the rows that the partition adds to a table. A column `file` has the number of a segment.
+    pub(crate) fn each_row<'a>(&'a self, table: PartitionTable, take: Take<'_, 'a>) {
         match table {
-            PartitionTable::Gaps => Box::new(self.gaps()),
-            PartitionTable::Transactions => Box::new(self.transactions()),
-            PartitionTable::Producers => Box::new(self.producers()),
-            PartitionTable::Epochs => Box::new(self.epochs()),
-            PartitionTable::Timeline => Box::new(self.timeline()),
-            PartitionTable::Metrics => Box::new(self.metrics()),
+            PartitionTable::Gaps => self.gaps(take),
+            PartitionTable::Transactions => self.transactions(take),
+            PartitionTable::Producers => self.producers(take),
+            PartitionTable::Epochs => self.epochs(take),
+            PartitionTable::Timeline => self.timeline(take),
+            PartitionTable::Metrics => self.metrics(take),
         }
     }
 }
@@ -189,34 +174,37 @@ impl PartitionScan {
 impl PartitionScan {
     /// Transactions by first offset: those that ended, as far as they are kept, and those that did
     /// not.
-    fn transactions(&self) -> impl Iterator<Item = TableRow<'_>> {
-        self.order_of_transactions().into_iter().filter_map(|number| {
-            Some(match self.transaction(number as usize)? {
-                ListedTransaction::Ended(id, done) => ended_row(id, done),
-                ListedTransaction::Open(producer, open) => self.open_row(producer, open),
-                ListedTransaction::BegunBelow(entry) => self.begun_below_row(entry),
-            })
-        })
+    fn transactions<'a>(&'a self, take: Take<'_, 'a>) {
+        for number in self.order_of_transactions() {
+            match self.transaction(number as usize) {
+                Some(ListedTransaction::Ended(id, done)) => pass_ended(id, done, take),
+                Some(ListedTransaction::Open(producer, open)) => {
+                    self.pass_open(producer, open, take);
+                }
+                Some(ListedTransaction::BegunBelow(entry)) => self.pass_begun_below(entry, take),
+                None => {}
+            }
+        }
     }
 
     /// The numbers of the transactions of the table, by first offset.
     fn order_of_transactions(&self) -> Vec<u32> {
         let inner = &self.inner;
         let below: HashSet<i64> = inner.begun_below.iter().map(|entry| entry.producer_id).collect();
-        let ended = inner.ended.aborted.len().saturating_add(inner.ended.committed.len());
-        let all =
-            ended.saturating_add(inner.producers.len()).saturating_add(inner.begun_below.len());
-        let is_listed = |transaction: &ListedTransaction<'_>| match transaction {
-            ListedTransaction::Open(producer, _) => !below.contains(&producer.producer_id),
-            ListedTransaction::Ended(..) | ListedTransaction::BegunBelow(_) => true,
-        };
-        let listed = |number: u32| self.transaction(number as usize).filter(is_listed);
-        let all = u32::try_from(all).unwrap_or(u32::MAX);
-        let mut order: Vec<u32> = (0..all).filter(|&number| listed(number).is_some()).collect();
-        order.sort_unstable_by_key(|&number| {
-            (listed(number).map(|transaction| transaction.first_offset()), number)
+        let ended = inner.ended.aborted.iter().chain(&inner.ended.committed);
+        let ended = ended.map(|(_, done)| Some(done.first_offset));
+        let open = inner.producers.iter().map(|producer| {
+            let open = producer.open_transaction.as_deref()?;
+            (!below.contains(&producer.producer_id)).then_some(open.first_offset)
         });
-        order
+        let begun_below = inner.begun_below.iter();
+        let begun_below =
+            begun_below.map(|entry| Some(entry.transaction_first_offset.unwrap_or(0)));
+        let all = ended.chain(open).chain(begun_below).zip(0..);
+        let mut order: Vec<(i64, u32)> =
+            all.filter_map(|(first_offset, number)| Some((first_offset?, number))).collect();
+        order.sort_unstable();
+        order.into_iter().map(|(_, number)| number).collect()
     }
 
     /// A transaction by its number: those that ended, then the open ones by producer, then those that
@@ -239,12 +227,12 @@ impl PartitionScan {
     }
 
     /// The open transaction of a producer.
-    fn open_row(&self, producer: &ProducerState, open: &OpenTransaction) -> TableRow<'_> {
+    fn pass_open(&self, producer: &ProducerState, open: &OpenTransaction, take: Take<'_, '_>) {
         let inner = &self.inner;
         let id = producer.producer_id;
         let sums = open.sums();
         let newest = inner.newest_timestamp.max(sums.last_timestamp);
-        row!({
+        row!(take, TRANSACTIONS_COLUMNS, {
             "producer_id": id,
             "producer_epoch": open.producer_epoch,
             "coordinator_epoch": producer.coordinator_epoch,
@@ -260,11 +248,11 @@ impl PartitionScan {
             "duration_ms": newest.saturating_sub(open.first_timestamp).max(0),
             "holds_last_stable_offset": open.first_offset.max(inner.log_start_offset)
                 == inner.last_stable_offset,
-        })
+        });
     }
 
     /// The transaction of a producer that began below the log.
-    fn begun_below_row(&self, entry: &SnapshotEntry) -> TableRow<'_> {
+    fn pass_begun_below(&self, entry: &SnapshotEntry, take: Take<'_, '_>) {
         let inner = &self.inner;
         let id = entry.producer_id;
         let place = inner.producers.binary_search_by_key(&id, |producer| producer.producer_id);
@@ -272,7 +260,7 @@ impl PartitionScan {
         let open = producer.and_then(|producer| producer.open_transaction.as_ref());
         let open = open.map(|open| open.sums());
         let newest = inner.newest_timestamp.max(entry.last_timestamp);
-        row!({
+        row!(take, TRANSACTIONS_COLUMNS, {
             "producer_id": id,
             "producer_epoch": entry.producer_epoch,
             "coordinator_epoch": entry.coordinator_epoch,
@@ -287,14 +275,14 @@ impl PartitionScan {
             "last_timestamp": entry.last_timestamp,
             "duration_ms": newest.saturating_sub(entry.last_timestamp),
             "holds_last_stable_offset": true,
-        })
+        });
     }
 
     /// Idempotent producers as they are at the end of the log, by id.
-    fn producers(&self) -> impl Iterator<Item = TableRow<'_>> {
-        self.inner.producers.iter().map(|producer| {
+    fn producers<'a>(&'a self, take: Take<'_, 'a>) {
+        for producer in &self.inner.producers {
             let open = producer.open_transaction.as_ref();
-            row!({
+            row!(take, PRODUCERS_COLUMNS, {
                 "producer_id": producer.producer_id,
                 "producer_epoch": producer.producer_epoch,
                 "last_sequence": producer.last_sequence,
@@ -303,14 +291,14 @@ impl PartitionScan {
                 "last_timestamp": producer.last_timestamp,
                 "coordinator_epoch": producer.coordinator_epoch,
                 "open_transaction_offset": open.map(|open| open.first_offset),
-            })
-        })
+            });
+        }
     }
 
     /// Offsets that consumers do not get, and why.
-    fn gaps(&self) -> impl Iterator<Item = TableRow<'_>> {
-        self.inner.gaps.iter().map(|gap| {
-            row!({
+    fn gaps<'a>(&'a self, take: Take<'_, 'a>) {
+        for gap in &self.inner.gaps {
+            row!(take, GAPS_COLUMNS, {
                 "file": self.file(gap.segment),
                 "position": gap.position,
                 "first_offset": gap.first_offset,
@@ -321,27 +309,27 @@ impl PartitionScan {
                 "cause": gap.cause.name(),
                 "confidence": gap.confidence.name(),
                 "evidence": &gap.evidence,
-            })
-        })
+            });
+        }
     }
 
     /// Leader epochs in the order of the log.
-    fn epochs(&self) -> impl Iterator<Item = TableRow<'_>> {
-        self.inner.epochs.iter().map(|epoch| {
-            row!({
+    fn epochs<'a>(&'a self, take: Take<'_, 'a>) {
+        for epoch in &self.inner.epochs {
+            row!(take, EPOCHS_COLUMNS, {
                 "leader_epoch": epoch.epoch,
                 "start_offset": epoch.start_offset,
                 "batches": epoch.batches,
                 "checkpoint_start_offset": epoch.checkpoint_start_offset,
-            })
-        })
+            });
+        }
     }
 
     /// The segments and their timestamps. The positions of the batches to blame are given where
     /// retention by time does something else than one expects.
-    fn timeline(&self) -> impl Iterator<Item = TableRow<'_>> {
-        self.inner.segments.iter().enumerate().map(|(index, scan)| {
-            row!({
+    fn timeline<'a>(&'a self, take: Take<'_, 'a>) {
+        for (index, scan) in self.inner.segments.iter().enumerate() {
+            row!(take, TIMELINE_COLUMNS, {
                 "file": self.file(index),
                 "base_offset": scan.context.base_offset,
                 "next_offset": scan.next_offset,
@@ -354,19 +342,22 @@ impl PartitionScan {
                 "max_timestamp_offset": scan.newest.map(|newest| newest.offset),
                 "max_timestamp_position": scan.newest.map(|newest| newest.position),
                 "retention": RetentionEffect::of(scan).map(RetentionEffect::name),
-            })
-        })
+            });
+        }
     }
 
     /// The partition in numbers, one row; none for files whose names tell no offset and that hold no
     /// batch.
-    fn metrics(&self) -> impl Iterator<Item = TableRow<'_>> {
+    fn metrics<'a>(&'a self, take: Take<'_, 'a>) {
+        if !self.has_offsets() {
+            return;
+        }
         let inner = &self.inner;
         let counters = &inner.counters;
         let open = inner.producers.iter().filter(|producer| producer.open_transaction.is_some());
         let timestamps = inner.segments.iter().filter_map(|scan| scan.oldest);
         let oldest = timestamps.map(|oldest| oldest.timestamp).min();
-        let row = row!({
+        row!(take, METRICS_COLUMNS, {
             "log_start_offset": inner.log_start_offset,
             "last_stable_offset": inner.last_stable_offset,
             "log_end_offset": inner.log_end_offset,
@@ -391,12 +382,11 @@ impl PartitionScan {
             "min_timestamp": oldest,
             "max_timestamp": oldest.map(|_| inner.newest_timestamp),
         });
-        self.has_offsets().then_some(row).into_iter()
     }
 }
 
-fn ended_row<'a>(producer_id: i64, done: &CompletedTransaction) -> TableRow<'a> {
-    row!({
+fn pass_ended(producer_id: i64, done: &CompletedTransaction, take: Take<'_, '_>) {
+    row!(take, TRANSACTIONS_COLUMNS, {
         "producer_id": producer_id,
         "producer_epoch": done.producer_epoch,
         "coordinator_epoch": done.coordinator_epoch,
@@ -411,5 +401,5 @@ fn ended_row<'a>(producer_id: i64, done: &CompletedTransaction) -> TableRow<'a> 
         "last_timestamp": done.marker_timestamp,
         "duration_ms": done.marker_timestamp.saturating_sub(done.first_timestamp).max(0),
         "holds_last_stable_offset": false,
-    })
+    });
 }

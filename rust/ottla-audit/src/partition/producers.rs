@@ -228,6 +228,8 @@ pub struct Producers {
     /// Of each id, once one is looked for.
     places: OnceLock<HashMap<i64, u32>>,
     list: Vec<Producer>,
+    /// The largest id: a new producer has a larger one, mostly, and then is not looked for.
+    largest: Option<i64>,
     newest: usize,
     /// Places of those with an open transaction.
     open: BTreeSet<u32>,
@@ -239,6 +241,9 @@ impl Producers {
     fn place(&mut self, id: i64) -> Option<usize> {
         // Batches of one producer come in runs.
         if self.list.get(self.newest).is_none_or(|producer| producer.id != id) {
+            if Some(id) > self.largest {
+                return None;
+            }
             self.newest = *self.places().get(&id)? as usize;
         }
         Some(self.newest)
@@ -268,6 +273,7 @@ impl Producers {
             self.list.reserve_exact((next / 8).max(4));
         }
         self.list.push(Producer { id, batches });
+        self.largest = self.largest.max(Some(id));
         self.newest = next;
     }
 
@@ -417,7 +423,8 @@ impl<'de> Deserialize<'de> for Producers {
         list.shrink_to_fit();
         let is_open = |(_, producer): &(u32, &Producer)| producer.batches.has_open_transaction();
         let open = (0..).zip(&list).filter(is_open).map(|(place, _)| place).collect();
-        Ok(Self { places: OnceLock::new(), list, newest: 0, open, left_out })
+        let largest = list.iter().map(|producer| producer.id).max();
+        Ok(Self { places: OnceLock::new(), list, largest, newest: 0, open, left_out })
     }
 }
 
