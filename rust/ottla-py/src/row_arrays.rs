@@ -9,7 +9,7 @@ use arrow_array::{
     TimestampMicrosecondArray,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::ArrowError;
 use ottla_audit::rows::columns::{BatchValue, PlacePart, RecordPart, TraitPart};
 use ottla_audit::rows::headers::RecordHeaders;
 use ottla_audit::rows::{BatchRow, BatchTraits, RecordRows};
@@ -23,27 +23,28 @@ use std::sync::Arc;
 /// The same value in every row, made once for as many rows as were ever needed.
 struct Repeated<T> {
     value: Option<T>,
-    array: ArrayRef,
+    array: Option<ArrayRef>,
 }
 
 impl<T> Repeated<T> {
     fn new(value: Option<T>) -> Self {
-        Self { value, array: Arc::new(Int32Array::new_null(0)) }
+        Self { value, array: None }
     }
 
     fn rows(
         &mut self,
         count: usize,
         make: impl FnOnce(&T, usize) -> ArrayRef,
-        kind: &DataType,
+        nulls: impl FnOnce(usize) -> ArrayRef,
     ) -> ArrayRef {
-        if self.array.len() < count || self.array.data_type() != kind {
-            self.array = match &self.value {
-                Some(value) => make(value, count),
-                None => arrow_array::new_null_array(kind, count),
-            };
-        }
-        self.array.slice(0, count)
+        let made = self.array.take().filter(|array| array.len() >= count);
+        let array = made.unwrap_or_else(|| match &self.value {
+            Some(value) => make(value, count),
+            None => nulls(count),
+        });
+        let rows = array.slice(0, count);
+        self.array = Some(array);
+        rows
     }
 }
 
@@ -54,11 +55,11 @@ impl Repeated<String> {
             let data = Buffer::from_vec(value.as_bytes().repeat(count));
             // It repeats UTF-8, and its length is that of the repetition.
             StringArray::try_new(ends, data, None).map_or_else(
-                |_| arrow_array::new_null_array(&DataType::Utf8, count),
+                |_| Arc::new(StringArray::new_null(count)) as _,
                 |array| Arc::new(array) as _,
             )
         };
-        self.rows(count, make, &DataType::Utf8)
+        self.rows(count, make, |count| Arc::new(StringArray::new_null(count)))
     }
 }
 
@@ -66,7 +67,7 @@ impl Repeated<i32> {
     fn number(&mut self, count: usize) -> ArrayRef {
         let make =
             |value: &i32, count| -> ArrayRef { Arc::new(Int32Array::from_value(*value, count)) };
-        self.rows(count, make, &DataType::Int32)
+        self.rows(count, make, |count| Arc::new(Int32Array::new_null(count)))
     }
 }
 

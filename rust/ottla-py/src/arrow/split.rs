@@ -1,6 +1,7 @@
 //! A column of record sets taken apart: the good records as Arrow columns, and the others with the
 //! reason, without a Python object a record.
 
+use crate::arrow::spread::spread;
 use crate::arrow::verdicts::{ColumnOptions, Messages, Numbers, RowOption, SetRow, Texts, set_of};
 use crate::calls::detached;
 use crate::check::with_checker;
@@ -10,10 +11,7 @@ use crate::row_columns::Selection;
 use crate::segment_table::TableBatch;
 use crate::validator::with_validator;
 use arrow_array::builder::BinaryBuilder;
-use arrow_array::{
-    Array, ArrayRef, Int32Array, Int64Array, RecordBatch, make_array, new_null_array,
-};
-use arrow_data::transform::MutableArrayData;
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::ArrowError;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use ottla_audit::rows::{BufferedRecords, RestOfBatch};
@@ -472,21 +470,7 @@ impl Quarantine {
         if column.len() == rows {
             return Ok(Arc::clone(column));
         }
-        if column.is_empty() {
-            return Ok(new_null_array(column.data_type(), rows));
-        }
-        let data = column.to_data();
-        let mut spread = MutableArrayData::new(vec![&data], true, rows);
-        let mut next = 0usize;
-        for is_record in &self.is_record {
-            if *is_record {
-                spread.try_extend(0, next, next.saturating_add(1))?;
-                next = next.saturating_add(1);
-            } else {
-                spread.try_extend_nulls(1)?;
-            }
-        }
-        Ok(make_array(spread.freeze()))
+        spread(column, &self.is_record)
     }
 
     /// The position of each batch, and the columns beside those of records.
