@@ -67,11 +67,28 @@ def test_rows_of_one_timestamp_need_no_numpy(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "call",
-    ["BatchBuilder(1000).append_many([5], None, [b'a'])", "partitions_of([b'a'], 3)"],
+    ("call", "instead"),
+    [
+        ("BatchBuilder(1000).append_many([5], None, [b'a'])", "Pass records"),
+        ("BatchBuilder(1000).append_many(5, None, [b'a'], [0])", "Pass records"),
+        ("BatchBuilder(1000).append_many(5, ([0, 1], b'a'), None)", "Pass records"),
+        ("build_batch_from_columns([5], None, None)", "Pass records"),
+        ("rows_by_partition([0], 1)", "Pass records"),
+        ("partitions_of([b'a'], 3)", "Take murmur2 of each key"),
+    ],
 )
-def test_what_takes_or_gives_arrays_is_an_error_there(call: str, root: Path) -> None:
-    program = f"from ottla.records import BatchBuilder, partitions_of; {call}"
-    done = run_on(OLD, "-c", program, root=root)
+def test_what_takes_or_gives_arrays_is_an_error_there(call: str, instead: str, root: Path) -> None:
+    done = run_on(OLD, "-c", f"from ottla.records import *; {call}", root=root)
     assert done.returncode == 1
     assert "ImportError: columns need NumPy" in done.stderr
+    assert f"it has no SSE4.2. {instead} instead" in done.stderr
+
+
+def test_a_long_view_of_bytes_is_read_and_checked_without_numpy(root: Path) -> None:
+    program = (
+        "import ottla; data = ottla.build_batch([ottla.NewRecord(None, bytes(1 << 17))]);"
+        "view = memoryview(data); found = ottla.validate(view, now_ms=0).stored_parts;"
+        "print(ottla.check_batches(view), bytes(found[1]) == data[61:])"
+    )
+    done = run_on(OLD, "-c", program, root=root)
+    assert done.stdout == "1 True\n"

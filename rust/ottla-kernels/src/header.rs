@@ -139,7 +139,7 @@ impl BatchHeader {
     /// 0 without overflow; a leader epoch of at least −1; no producer id and no transaction, or
     /// producer fields of which none is negative; for `CreateTime`, timestamps of at least −1 and a
     /// maximum not before the base.
-    #[inline]
+    #[inline(always)]
     #[allow(
         clippy::arithmetic_side_effects,
         reason = "a parsed batch holds its header; the count is checked before it is reduced"

@@ -8,9 +8,8 @@ use crate::calls::{attached, detached};
 use crate::check::with_checker;
 use crate::integers::{int, of_argument};
 use crate::kernels::require_numpy;
-use crate::numpy_columns::contiguous;
+use crate::numpy_columns::{Array, contiguous};
 use crate::row_column::{RowColumn, part_of};
-use numpy::PyReadonlyArray1;
 use ottla_format::attributes::Compression;
 use ottla_format::builder::{self, BatchFields, BuildError, NewRecord, RowColumns, RowTimestamps};
 use ottla_format::check::Level;
@@ -115,13 +114,13 @@ impl BatchBuilder {
         timestamps: Timestamps<'_>,
         keys: Option<RowColumn<'_>>,
         values: Option<RowColumn<'_>>,
-        rows: Option<PyReadonlyArray1<'_, i64>>,
+        rows: Option<Array<'_, i64>>,
         #[pyo3(from_py_with = int)] start: usize,
         headers: Option<Bound<'_, PyList>>,
     ) -> PyResult<usize> {
         let source = RowSource { timestamps, keys, values, headers };
         let count = source.count()?;
-        let rows = rows.as_ref().map(contiguous).transpose()?;
+        let rows = rows.as_deref().map(contiguous).transpose()?;
         let row_at = |place: usize| match rows {
             None => place,
             // A negative row is none that a column has.
@@ -345,7 +344,7 @@ impl<'py> RowSource<'py> {
 /// Timestamps of rows.
 enum Timestamps<'py> {
     One(i64),
-    Each(PyReadonlyArray1<'py, i64>),
+    Each(Array<'py, i64>),
 }
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Timestamps<'py> {
@@ -356,7 +355,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Timestamps<'py> {
         if timestamps.is_instance_of::<PyInt>() {
             return timestamp_of(&timestamps).map(Self::One);
         }
-        require_numpy(timestamps.py())?;
+        require_numpy(timestamps.py(), "Pass records")?;
         if let Ok(timestamps) = timestamps.extract() {
             return Ok(Self::Each(timestamps));
         }

@@ -4,8 +4,7 @@ use crate::bytes::bytes_of;
 use crate::calls::attached;
 use crate::check::with_checker;
 use crate::integers::{int, of_argument};
-use crate::numpy_columns::{ByteColumn, contiguous};
-use numpy::PyReadonlyArray1;
+use crate::numpy_columns::{Array, ByteColumn, contiguous};
 use ottla_format::attributes::Compression;
 use ottla_format::builder::{
     self, BatchFields, BuildError, ColumnsPlan, LegacyFields, NewControlRecord, NewRecord,
@@ -261,7 +260,7 @@ pub(crate) fn build_message_set<'py>(
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
 pub(crate) fn build_batch_from_columns<'py>(
     py: Python<'py>,
-    timestamps: PyReadonlyArray1<'py, i64>,
+    timestamps: Array<'py, i64>,
     keys: Option<ByteColumn<'py>>,
     values: Option<ByteColumn<'py>>,
     #[pyo3(from_py_with = int)] base_offset: i64,

@@ -2,6 +2,7 @@
 //! Whatever else has a buffer is copied, since it may be written to while it is read, by a thread that
 //! needs no GIL for it, by another process, or through the object behind a read-only view.
 
+use crate::kernels::may_load_numpy;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -58,11 +59,12 @@ impl SharedBytes {
         }
     }
 
-    /// The bytes behind a `memoryview`, where they are a part of a `bytes` object.
+    /// The bytes behind a `memoryview`, where they are a part of a `bytes` object. Where NumPy cannot be
+    /// loaded, that is not known.
     pub(crate) fn lent(view: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let py = view.py();
         let size = size_of(view)?;
-        if size < VIEWED_BYTES || !is_contiguous(view)? {
+        if size < VIEWED_BYTES || !is_contiguous(view)? || !may_load_numpy(py)? {
             return Ok(None);
         }
         let Some(owner) = owner_of(view)? else { return Ok(None) };

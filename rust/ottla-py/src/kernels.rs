@@ -31,16 +31,21 @@ pub(crate) fn check_environment() -> PyResult<()> {
     }
 }
 
-/// Refuses to load NumPy where its wheels end the process. One that was built for this CPU is loaded
-/// already, by whoever has it.
-pub(crate) fn require_numpy(py: Python<'_>) -> PyResult<()> {
-    if has_numpys_instructions() || py.import("sys")?.getattr("modules")?.contains("numpy")? {
+/// Whether NumPy may be loaded: its wheels end the process on a CPU that lacks their instructions. One
+/// that was built for this CPU is loaded already, by whoever has it.
+pub(crate) fn may_load_numpy(py: Python<'_>) -> PyResult<bool> {
+    Ok(has_numpys_instructions() || py.import("sys")?.getattr("modules")?.contains("numpy")?)
+}
+
+/// Refuses to load NumPy where its wheels end the process, and says what to do there.
+pub(crate) fn require_numpy(py: Python<'_>, instead: &str) -> PyResult<()> {
+    if may_load_numpy(py)? {
         return Ok(());
     }
-    Err(PyImportError::new_err(
-        "columns need NumPy, whose wheels end the process on this CPU: it has no SSE4.2. Read records \
-         instead, or import a NumPy that was built for this CPU before",
-    ))
+    Err(PyImportError::new_err(format!(
+        "columns need NumPy, whose wheels end the process on this CPU: it has no SSE4.2. {instead} \
+         instead, or import a NumPy that was built for this CPU before"
+    )))
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -1,9 +1,31 @@
 //! Columns of NumPy, borrowed.
 
-use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
+use crate::kernels::require_numpy;
+use numpy::{Element, PyReadonlyArray1, PyUntypedArrayMethods};
 use ottla_kernels::{BinaryColumn, Offsets, Validity};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use std::ops::Deref;
+
+/// An array of NumPy, borrowed. Whether an object is one is known to NumPy alone, which may be missing.
+pub(crate) struct Array<'py, T: Element>(PyReadonlyArray1<'py, T>);
+
+impl<'a, 'py, T: Element> FromPyObject<'a, 'py> for Array<'py, T> {
+    type Error = PyErr;
+
+    fn extract(array: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        require_numpy(array.py(), "Pass records")?;
+        Ok(Self(array.extract()?))
+    }
+}
+
+impl<'py, T: Element> Deref for Array<'py, T> {
+    type Target = PyReadonlyArray1<'py, T>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
 
 /// A column of byte strings, borrowed from NumPy: offsets, data, and which are not null.
 pub(crate) struct ByteColumn<'py> {
@@ -38,6 +60,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ByteColumn<'py> {
             }
             _ => column.extract()?,
         };
+        require_numpy(column.py(), "Pass records")?;
         let offsets = match (offsets.extract(), offsets.extract()) {
             (Ok(narrow), _) => ColumnOffsets::I32(narrow),
             (_, Ok(wide)) => ColumnOffsets::I64(wide),
@@ -63,9 +86,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ByteColumn<'py> {
 ///
 /// # Errors
 /// `ValueError` for an array with gaps.
-pub(crate) fn contiguous<'a, T: numpy::Element>(
-    array: &'a PyReadonlyArray1<'_, T>,
-) -> PyResult<&'a [T]> {
+pub(crate) fn contiguous<'a, T: Element>(array: &'a PyReadonlyArray1<'_, T>) -> PyResult<&'a [T]> {
     array.as_slice().map_err(|_| {
         let strides = array.strides().first().copied().unwrap_or_default();
         PyValueError::new_err(format!(

@@ -4,9 +4,9 @@ use crate::build::refused;
 use crate::calls::detached;
 use crate::integers::int;
 use crate::kernels::require_numpy;
-use crate::numpy_columns::contiguous;
+use crate::numpy_columns::{Array, contiguous};
 use crate::row_column::{RowColumn, part_of};
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::PyArray1;
 use ottla_format::builder::{BuildError, rows_of, value_at};
 use ottla_format::limits::MAX_PARTITIONS;
 use ottla_format::partitioning::{self, partition_of};
@@ -36,7 +36,7 @@ pub(crate) fn partitions_of<'py>(
     #[pyo3(from_py_with = int)] count: u32,
 ) -> PyResult<Bound<'py, PyArray1<i32>>> {
     check_count(count)?;
-    require_numpy(py)?;
+    require_numpy(py, "Take murmur2 of each key")?;
     // A count within the bound fits.
     let number = |key: Option<&[u8]>| {
         key.and_then(|key| partition_of(key, count)).map_or(-1, |partition| partition as i32)
@@ -82,7 +82,7 @@ pub(crate) fn partitions_of<'py>(
 #[expect(clippy::type_complexity, reason = "a pair of arrays")]
 pub(crate) fn rows_by_partition<'py>(
     py: Python<'py>,
-    partitions: PyReadonlyArray1<'py, i32>,
+    partitions: Array<'py, i32>,
     #[pyo3(from_py_with = int)] count: u32,
 ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
     check_count(count)?;

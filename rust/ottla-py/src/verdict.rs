@@ -73,7 +73,8 @@ pub(crate) struct Decision {
 }
 
 impl From<ottla_leader::Verdict<'_>> for Decision {
-    #[inline]
+    #[expect(clippy::inline_always, reason = "what is not a call is not copied")]
+    #[inline(always)]
     fn from(verdict: ottla_leader::Verdict<'_>) -> Self {
         let ottla_leader::Verdict { outcome, log_start_offset, set_bytes } = verdict;
         let mut written = None;
@@ -123,7 +124,8 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     /// A decision on `data`.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "what is not a call is not copied")]
+    #[inline(always)]
     pub(crate) fn new(py: Python<'_>, data: SharedBytes, decision: Decision) -> Self {
         let Decision { outcome, log_start_offset, set_bytes, written } = decision;
         let data = match written {

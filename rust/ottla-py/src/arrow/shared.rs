@@ -39,7 +39,7 @@ impl SharedArray {
     pub(crate) fn array(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         if ASARRAY.get(py).is_none() {
-            require_numpy(py)?;
+            require_numpy(py, "Read records")?;
         }
         ASARRAY.import(py, "numpy", "asarray")?.call1((self,))
     }
