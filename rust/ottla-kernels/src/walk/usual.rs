@@ -250,10 +250,21 @@ unsafe fn ends_with_headers(data: *const u8, position: usize, record_end: usize)
         unsafe { *data.add(position) == 0 }
     } else {
         // SAFETY: `position` is inside the record.
-        position < record_end
-            && unsafe { headers_end_at(data, position, record_end) }
-            && (unsafe { is_ascii(data, position, record_end) }
-                || unsafe { has_text_keys(data, position, record_end) })
+        position < record_end && unsafe { has_usual_headers(data, position, record_end) }
+    }
+}
+
+/// Whether headers end at `end`, and nothing in them is unusual. Out of line: within the walk it would
+/// cost records without headers 4 to 9 %, and here it costs those with headers 3 %.
+///
+/// # Safety
+/// As [`headers_end_at`].
+#[inline(never)]
+unsafe fn has_usual_headers(data: *const u8, position: usize, end: usize) -> bool {
+    // SAFETY: as the caller promises; the keys are looked at where the headers are accepted.
+    unsafe {
+        headers_end_at(data, position, end)
+            && (is_ascii(data, position, end) || has_text_keys(data, position, end))
     }
 }
 
