@@ -168,7 +168,7 @@ impl PartitionRecords {
     /// >>> import ottla
     /// >>> chunks = ottla.read_partition("examples/data/refunds-0").columns()
     /// >>> [(len(chunk), int(chunk.offset[-1])) for chunk in chunks]
-    /// [(17, 24)]
+    /// [(23, 24)]
     #[pyo3(signature = (*, headers=false, batch_bytes=1 << 20))]
     fn columns(
         this: Py<Self>,
