@@ -1,5 +1,6 @@
 """Valid requests that no client sends: an answer of the protocol, and no fault."""
 
+import math
 import time
 from collections.abc import Callable
 
@@ -140,12 +141,15 @@ def test_a_request_of_very_many_names_takes_about_as_long_as_many_of_few(
     client: WireClient, request_of: Callable[[int], Message], version: int
 ) -> None:
     few, many = request_of(100), request_of(20_000)
-    client.ask(few, version)
-    began = time.perf_counter()
-    for _ in range(200):
-        client.ask(few, version)
-    apart_s = time.perf_counter() - began
-    began = time.perf_counter()
-    client.ask(many, version)
+    apart_s = together_s = math.inf
+    # The least of several: one alone may hold a collection of the garbage of a thousand tests.
+    for _ in range(5):
+        began = time.perf_counter()
+        for _ in range(200):
+            client.ask(few, version)
+        between = time.perf_counter()
+        client.ask(many, version)
+        apart_s = min(apart_s, between - began)
+        together_s = min(together_s, time.perf_counter() - between)
     # To compare each name with each takes two hundred times as many steps.
-    assert time.perf_counter() - began < 20 * apart_s
+    assert together_s < 20 * apart_s
