@@ -7,7 +7,7 @@ import ottla
 import pytest
 from ottla.cli.report import print_report
 from support.commands import Run
-from support.small_log import PARTITION, write_checkpoint, write_orders
+from support.small_log import PARTITION, batch, write_checkpoint, write_orders
 
 CLUMSY = {
     "one of many": re.compile(
@@ -20,6 +20,7 @@ CLUMSY = {
     "more than all": re.compile(r"\b([2-9]|\d\d+) of 1 partition"),
     "a range of one": re.compile(r"offsets (\d+) to \1\b"),
     "a codec by number": re.compile(r"(?<!unknown )\bcodec [0-4]\b"),
+    "a word of itself": re.compile(r"\b(\w{4,}) of \1\b"),
     "raw milliseconds": re.compile(r"\b\d{5,} ms\b|\b(?:timestamp )?1[67]\d{11}\b"),
 }
 """What no sentence has, by its fault."""
@@ -36,6 +37,7 @@ def faults(text: str) -> list[tuple[str, str]]:
 
 def test_the_patterns_find_the_faults() -> None:
     text = "the last 1 offsets, 2 of 1 partition, offsets 5 to 5, codec 1, 2147483647 ms, 3 record"
+    text += " and a timestamp of timestamp 7"
     assert {fault for fault, _ in faults(text)} == CLUMSY.keys()
 
 
@@ -55,6 +57,18 @@ def test_the_demo_is_well_worded(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     assert faults(run("audit", demo, "--all").out) == []
+
+
+@pytest.mark.parametrize("timestamp", [2**62, 1_700_000])
+def test_a_record_that_retention_goes_by_is_well_worded(
+    run: Run, tmp_path: Path, timestamp: int
+) -> None:
+    partition = tmp_path / PARTITION
+    partition.mkdir()
+    (partition / f"{0:020}.log").write_bytes(batch(0, timestamp=timestamp))
+    out = run("audit", tmp_path, "--all").out
+    assert "retention by time" in " ".join(out.split())
+    assert faults(out) == []
 
 
 @pytest.mark.shared

@@ -445,9 +445,9 @@ def _print_retention(
         offset = row["blamed_offset"]
         offset = row["max_timestamp_offset"] if offset is None else offset
         effect = {
-            "held-back": f"offset {offset} has a timestamp of {when}: retention by time keeps this"
+            "held-back": f"offset {offset} is from {when}: retention by time keeps this"
             " segment and all later ones until then",
-            "expires-at-once": f"its newest record, at offset {offset}, has a timestamp of {when}:"
+            "expires-at-once": f"its newest record, offset {offset}, is from {when}:"
             " retention by time deletes the segment at its next check",
             "by-file-time": "no timestamp is positive: retention uses the time of the last"
             " modification of the file",
