@@ -30,6 +30,16 @@ def test_one_record_in_seconds_in_the_middle_of_a_batch_is_suspect(
     assert suspects(tmp_path, times, codec) == [str(seconds)]
 
 
+@pytest.mark.parametrize("times", [[0, 1, 2], [TIMESTAMP, 90_000, TIMESTAMP]])
+def test_records_of_a_clock_that_began_at_1970_are_suspect(
+    times: list[int], tmp_path: Path
+) -> None:
+    # A device without a battery for its clock. Retention by time deletes such a log at its next
+    # check, so it is not sound.
+    assert len(suspects(tmp_path, times, "none")) == 1
+    assert ottla.audit(tmp_path).summary.verdict == "SUSPECT"
+
+
 @pytest.mark.parametrize("codec", ["none", "gzip", "zstd"])
 def test_records_out_of_order_and_without_timestamps_are_not_suspect(
     codec: Compression, tmp_path: Path

@@ -59,7 +59,7 @@ def test_the_demo_is_well_worded(
     assert faults(run("audit", demo, "--all").out) == []
 
 
-@pytest.mark.parametrize("timestamp", [2**62, 1_700_000])
+@pytest.mark.parametrize("timestamp", [2**62, 0])
 def test_a_record_that_retention_goes_by_is_well_worded(
     run: Run, tmp_path: Path, timestamp: int
 ) -> None:

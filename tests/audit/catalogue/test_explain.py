@@ -191,6 +191,6 @@ def test_going_on_behind_damage_comes_with_what_it_takes_and_what_it_costs() -> 
 def test_the_documentation_of_the_findings_is_current(root: Path) -> None:
     documented = (root / "docs" / "findings.md").read_text(encoding="utf-8")
     assert documented == findings_markdown(), (
-        "write it anew: python -c 'from ottla.audit import explain;"
+        "write it anew: python -c 'from ottla.audit.catalogue import explain;"
         ' print(explain.findings_markdown(), end="")\' > docs/findings.md'
     )

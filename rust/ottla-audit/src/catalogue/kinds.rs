@@ -263,8 +263,8 @@ catalogue! {
         effects: [ChangesTimestamps],
         trace_of: [],
         joins: Nothing,
-        meaning: "Timestamps of a header or of single records are in the future, before 1970 or in the wrong unit, or the header contradicts its records.",
-        causes: "A producer with a wrong clock, or one that sends seconds, microseconds or nanoseconds instead of milliseconds.",
+        meaning: "Timestamps of a header or of single records are in the future, before or at the beginning of 1970 or in the wrong unit, or the header contradicts its records.",
+        causes: "A producer with a wrong clock, as of a machine that never set it, or one that sends seconds, microseconds or nanoseconds instead of milliseconds.",
         action: "Correct the producer. Retention by time uses the largest timestamp of a segment: a timestamp in the future keeps this segment and every later one until it has passed, very old timestamps get the segment deleted at the next check, and without a positive timestamp the modification time of the file counts. Limit timestamps with message.timestamp.after.max.ms and message.timestamp.before.max.ms (KIP-937).",
         kafka: "KIP-32, KIP-937; UnifiedLog.deleteRetentionMsBreachedSegments",
     }

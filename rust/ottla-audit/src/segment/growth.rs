@@ -13,6 +13,7 @@ pub(crate) enum SharedFault {
     Repeat,
     OutOfSegment,
     Before1970,
+    ClockNotSet,
     Seconds,
     Microseconds,
     Future,
@@ -32,6 +33,9 @@ impl SharedFault {
             Self::Repeat => "offsets that the log already has",
             Self::OutOfSegment => "offsets outside the range of this file",
             Self::Before1970 => "timestamps before 1970, which retention by time ignores",
+            Self::ClockNotSet => {
+                "timestamps of the first days of 1970, as of a clock that was never set"
+            }
             Self::Seconds => "timestamps that look like seconds, not milliseconds",
             Self::Microseconds => {
                 "timestamps that look like microseconds or nanoseconds, not milliseconds"

@@ -10,6 +10,7 @@ pub(crate) const TIMESTAMP_AFTER_MAX_MS: i64 = 3_600_000;
 const MIN_MICROSECONDS: i64 = 100_000_000_000_000;
 
 /// Seconds of the years 2000 to 2100; taken for milliseconds, January and February of 1970.
+/// Before them is what a clock shows that began in 1970 when its machine started.
 const SECONDS: std::ops::Range<i64> = 946_684_800..4_102_444_800;
 
 /// Timestamps from here on can be milliseconds; `find_fault` has nothing against them up to the
@@ -21,6 +22,8 @@ pub(crate) const MIN_MILLISECONDS: i64 = SECONDS.end;
 pub(crate) fn find_fault(timestamp: i64, latest_ms: i64) -> Option<SharedFault> {
     if timestamp < 0 {
         Some(SharedFault::Before1970)
+    } else if timestamp < SECONDS.start {
+        Some(SharedFault::ClockNotSet)
     } else if SECONDS.contains(&timestamp) {
         Some(SharedFault::Seconds)
     } else if timestamp <= latest_ms {
