@@ -55,6 +55,20 @@ def test_a_file_that_is_no_log_is_said_to_be_none(run: Run, tmp_path: Path) -> N
     ran = run("audit", "--format", "json", tmp_path / "notes.txt")
     assert ran.status == 3
     assert unread(ran) == ["notes.txt: not a log: no record batch in its 380 bytes"]
+    (finding,) = json.loads(ran.out)["findings"]
+    assert finding["name"] == "unreadable"
+
+
+@pytest.mark.parametrize("given", ["notes.txt", "."])
+def test_nobody_is_told_to_replace_a_disk_for_a_wrong_path(
+    run: Run, tmp_path: Path, given: str
+) -> None:
+    (tmp_path / "notes.txt").write_text("Remember the milk.\n" * 20)
+    ran = run("audit", tmp_path / given)
+    assert ran.status == 3
+    assert "What to do: Check the path" in ran.out
+    assert "disk" not in ran.out
+    assert "recovery" not in ran.out
 
 
 def test_a_file_of_somebody_among_segments_is_listed_as_unknown(

@@ -266,7 +266,9 @@ def _unread(finding: Mapping[str, Any]) -> str | None:
         return "Name a topic that is there, or a pattern as of the shell, such as 'orders-*'."
     if any(reason in message for reason in ("no such file", "not a directory", "not found")):
         return "Check the path."
-    if "holds nothing" in message:
+    if "not a log" in message:
+        return "Check the path: a segment is named by its first offset and ends in .log."
+    if "holds no" in message:
         return "Check the path: a log directory has a directory for each partition."
     if "permission denied" in message:
         return "Run this as the user of the broker."

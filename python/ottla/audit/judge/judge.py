@@ -59,7 +59,9 @@ def judge_log(
     """Those that add rows to tables."""
     merged = None
     beside = log.beside
-    for run in _consecutive_runs(len(log.files), scans):
+    reasons = _other_files(log, scans)
+    logs = {number: scan for number, scan in scans.items() if log.files[number].path not in reasons}
+    for run in _consecutive_runs(len(log.files), logs):
         request = merge_request(
             log,
             run,
@@ -84,7 +86,7 @@ def judge_log(
     judged = JudgedLog(
         packed=_engine.PackedLog([(number, scans[number]) for number in sorted(scans)], adding),
         findings=tuple(findings),
-        reasons=_other_files(log, scans),
+        reasons=reasons,
         has_small_files=small is not None,
         topic_id=None if small is None else small.topic_id,
         end_offset=end_offset,

@@ -369,7 +369,7 @@ catalogue! {
         joins: Nothing,
         meaning: "Something that was to be audited could not be read.",
         causes: "Missing permission, an I/O error, or not a regular file.",
-        action: "Run the audit as the broker's user. After I/O errors check the kernel log and replace the disk.",
+        action: "Check the path, and run the audit as the broker's user. After I/O errors check the kernel log and replace the disk.",
         kafka: "LogDirFailureChannel takes the whole log directory offline on I/O errors",
     }
     UnknownFile {
