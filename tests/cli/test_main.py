@@ -23,6 +23,11 @@ def test_help_names_every_verb(run: Run) -> None:
     assert set(re.findall(r"^  (\w+)  ", ran.out, re.MULTILINE)) == set(cli.VERBS)
 
 
+@pytest.mark.parametrize("arguments", [["audti", "."], ["help", "audti"]])
+def test_the_verb_that_may_be_meant_is_named(run: Run, arguments: list[str]) -> None:
+    assert "did you mean audit?" in run(*arguments).err
+
+
 @pytest.mark.parametrize("verb", sorted(cli.VERBS))
 def test_every_verb_has_help(run: Run, verb: str) -> None:
     ran = run(verb, "--help")

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import os
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -183,10 +184,21 @@ def test_what_could_not_be_read_wins_over_a_refusal(run: Run, tmp_path: Path, go
     assert "accepted" in ran.out
 
 
+def test_the_time_of_the_broker_is_now_unless_it_is_given(run: Run, tmp_path: Path) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    decided = []
+    for ahead_ms in (0, 2 * 3_600_000):
+        path = tmp_path / f"{ahead_ms}.bin"
+        record = ottla.NewRecord(value=b"v", timestamp=now_ms + ahead_ms)
+        path.write_bytes(ottla.build_batch([record]))
+        decided.append(run("validate", path).status)
+    # An hour is what a clock may be ahead by default since Kafka 4.
+    assert decided == [0, 2]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "--now-ms"),
         (["--now-ms", -1], "now_ms"),
         (["--now-ms", 2**63], "now_ms"),
         (["--now-ms", NOW, "--api-version", 99], "api_version"),

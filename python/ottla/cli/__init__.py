@@ -74,6 +74,15 @@ class _Verbs(click.Group):
     ) -> click.Command | None:
         return command_of(cmd_name) if cmd_name in VERBS else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            from ottla.cli.help import unknown_verb
+
+            raise unknown_verb(args[0], ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the whole first sentence of each verb, however narrow the terminal is."""
         verbs = {name: command_of(name) for name in self.list_commands(ctx)}

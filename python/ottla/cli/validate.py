@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import sys
+import time
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -74,7 +75,9 @@ class _ReadFailure:
     multiple=True,
     help="Setting of the topic, such as max.message.bytes=1000. May be repeated.",
 )
-@click.option("--now-ms", type=int, required=True, help="Time of the broker, in ms since 1970.")
+@click.option(
+    "--now-ms", type=int, help="Time of the broker, in ms since 1970.  [default: the time now]"
+)
 @click.option(
     "--profile",
     type=click.Choice(["strict", "kafka"]),
@@ -109,7 +112,7 @@ class _ReadFailure:
 def validate_files(
     files: tuple[str, ...],
     settings: tuple[str, ...],
-    now_ms: int,
+    now_ms: int | None,
     profile: str,
     kafka_version: str | None,
     api_version: int,
@@ -137,7 +140,7 @@ def validate_files(
     """  # noqa: D301 - click's mark of lines to keep
     config = _config(settings)
     request = {
-        "now_ms": now_ms,
+        "now_ms": time.time_ns() // 1_000_000 if now_ms is None else now_ms,
         "profile": profile,
         "kafka_version": kafka_version,
         "api_version": None if api_version < 0 else api_version,
