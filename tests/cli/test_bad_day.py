@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import Run
-from support.logs import META_PROPERTIES, write_log_directory
+from support.logs import META_PROPERTIES, segment_name, write_log_directory, write_partition
 from support.small_log import SECOND, SIZE, batch, write_checkpoint, write_orders
 
 
@@ -29,6 +29,31 @@ def test_a_lost_end_that_only_a_checkpoint_shows_names_the_partition(
     write_orders(tmp_path, second=[])
     out = joined(run("audit", tmp_path).out)
     assert "the log of orders-0 lost its end, offsets 9 to 17; seen in" in out
+
+
+def test_noise_behind_a_log_that_one_batch_cannot_be_is_not_called_no_loss(
+    run: Run, tmp_path: Path
+) -> None:
+    partition = write_partition(tmp_path / "orders-0", {0: batch(0)})
+    log = partition / segment_name(0)
+    log.write_bytes(log.read_bytes() + b"\xa7" * (5 << 20))
+    for path in (tmp_path, log):
+        out = joined(run("audit", path).out)
+        assert "no lost record" not in out
+        assert re.search(r"Lost: records from offset 3 of \S+ on; nothing shows how many\.", out)
+        assert "changes nothing" not in out
+        assert "Do first: copy the partition, and compare the end of its log" in out
+    assert "Next start: bytes behind the last batch are cut off" in joined(
+        run("audit", tmp_path).out
+    )
+
+
+def test_a_log_of_nothing_but_noise_is_no_comfort(run: Run, tmp_path: Path) -> None:
+    write_partition(tmp_path / "orders-0", {0: b"\xa7" * 5000})
+    out = joined(run("audit", tmp_path).out)
+    assert "no lost record" not in out
+    assert "holds no batch, and nothing shows whether it ever did." in out
+    assert "Do first: copy the partition" in out
 
 
 def test_destroyed_logs_are_looked_for_before_a_start_makes_them_empty(

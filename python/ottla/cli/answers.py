@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.audit.catalogue.findings import UNREADABLE
 from ottla.cli.next_start import first_step
-from ottla.cli.remedies import SEE_NEXT_START
+from ottla.cli.remedies import SEE_NEXT_START, TAILS, is_unbounded, is_without_batch
 from ottla.logs.names import META_PROPERTIES, display
 from ottla.words import count, listed, offsets
 
@@ -49,6 +49,8 @@ Event = Mapping[str, Any]
 Line = tuple[str, str, "Severity"]
 """A line: what it is about, the answer, and how grave that is."""
 
+_SAME: Line = ("Next start", "it changes nothing.", "info")
+
 
 def answers(
     result: AuditResult, events: Sequence[Event], heads: Mapping[int, Any], remedies: Remedies
@@ -68,18 +70,23 @@ def answers(
     losing = [event for event in events if event["offsets_lost"]]
     where = " in what could be read" if result.summary.not_read else ""
     missing = list(_missing_partitions(result))
-    if losing or starts or missing:
-        if losing or not missing:
+    uncounted = [*_lost_ends(result), *missing]
+    if losing or starts or uncounted:
+        if losing or not uncounted:
             yield from _lost(losing, where)
-        yield from missing
+        yield from uncounted
         yield from starts
         assigned = list(_assigned_again(losing))
         yield from assigned
         if not (starts or assigned or missing):
             yield from _unchanged(result)
     else:
-        start = "; the next start changes nothing" if any(_unchanged(result)) else ""
+        unchanged = list(_unchanged(result))
+        is_same = unchanged == [_SAME]
+        start = "; the next start changes nothing" if is_same else ""
         yield "Lost", f"{_NONE}{where}{start}.", "info"
+        if not is_same:
+            yield from unchanged
     yield from _blocked(events)
     step = _first_step(result, grave, heads, remedies)
     if step is not None:
@@ -169,6 +176,23 @@ def _missing_partitions(result: AuditResult) -> Iterator[Line]:
             yield "Lost", f"{text} unless it was deleted or moved on purpose.", "warning"
 
 
+def _lost_ends(result: AuditResult) -> Iterator[Line]:
+    """Yields the logs whose records are lost from an offset on, without a witness of how many."""
+    tails = [row for row in result.findings if row["name"] in TAILS]
+    ends = [
+        f"from offset {row['first_offset']:,} of {_partition(row)} on"
+        for row in tails
+        if is_unbounded(row)
+    ]
+    if ends:
+        yield "Lost", f"records {_few(ends)}; nothing shows how many.", "error"
+    noise = [row["file"] for row in tails if is_without_batch(row)]
+    if noise:
+        one = len(noise) == 1
+        text = f"{_few(noise)} {'holds' if one else 'hold'} no batch, and nothing shows whether"
+        yield "Lost", f"{text} {'it' if one else 'they'} ever did.", "warning"
+
+
 def _assigned_again(losing: Sequence[Event]) -> Iterator[Line]:
     """Yields the offsets behind the ends of logs, which a start does not bring back."""
     lost = [event for event in losing if event["cause"] in LOST_ENDS]
@@ -242,7 +266,7 @@ def _unchanged(result: AuditResult) -> Iterator[Line]:
         text = f"bytes behind the last batch are cut off: {_few(cut)}."
         yield "Next start", text, "info"
     else:
-        yield "Next start", "it changes nothing.", "info"
+        yield _SAME
 
 
 def restart_text(row: Mapping[str, Any]) -> str:

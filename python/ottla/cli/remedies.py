@@ -77,17 +77,20 @@ class Remedies:
         """What to do; None where the name of the finding says it all."""
         if finding["name"] == UNREADABLE:
             return _unread(finding)
-        if finding["file"] is None or finding["topic"] is None:
+        if finding["file"] is None:
             return None
+        if finding["topic"] is None:
+            is_tail = finding["name"] in TAILS and is_unbounded(finding)
+            return _compared(is_cut=True) if is_tail else None
         if finding["name"] == "open-transaction":
             return _transaction(finding)
         if finding["name"] == "checkpoint-mismatch" and finding["first_offset"] is not None:
             return self._checkpoint(finding)
         directory, _ = os.path.split(finding["file"])
+        name = finding["name"]
         start = self._next.get(directory)
         if start is None or start["outcome"] is None:
-            return None
-        name = finding["name"]
+            return self._tail(finding, None, is_alone=is_alone) if name in TAILS else None
         if name in DERIVED:
             return self._derived(finding)
         if name in TAILS:
@@ -148,21 +151,31 @@ class Remedies:
         return " ".join(line for line in cure.lines if not line.startswith("$"))
 
     def _tail(
-        self, finding: Mapping[str, Any], start: Mapping[str, Any], *, is_alone: bool
+        self, finding: Mapping[str, Any], start: Mapping[str, Any] | None, *, is_alone: bool
     ) -> str | None:
         directory, file = os.path.split(finding["file"])
-        if start["outcome"] not in HARMLESS:
+        if start is not None and start["outcome"] not in HARMLESS:
             return SEE_NEXT_START
-        if file == max(self._segments.get(directory, ()), default=None):
-            if finding["severity"] == "error":
-                # That the start takes no record is no comfort where records are gone already.
-                return None
-            if start["stop"] == "clean":
-                return "Nothing: the next start opens the log, and no record in it is lost."
-            return "Nothing: the next start cuts these bytes off, and no record in front of them."
+        if file == max(self._segments.get(directory, ()), default=file):
+            return self._tail_of_log(finding, start)
         lost = finding["first_offset"] is not None or self._lacks_offsets_behind(directory, file)
         first = self.cure(finding) or (RESTORE if lost else "No record is lost by these bytes.")
         return " ".join([first, *self._other_start(directory, is_alone=is_alone)])
+
+    def _tail_of_log(
+        self, finding: Mapping[str, Any], start: Mapping[str, Any] | None
+    ) -> str | None:
+        # That the start takes no record is no comfort where records are gone already.
+        if is_unbounded(finding) or is_without_batch(finding):
+            is_cut = start is None or start["bytes_cut"] > 0
+            return self.cure(finding) or _compared(is_cut=is_cut)
+        if finding["severity"] == "error":
+            return None
+        if start is None:
+            return None
+        if start["stop"] == "clean":
+            return "Nothing: the next start opens the log, and no record in it is lost."
+        return "Nothing: the next start cuts these bytes off, and no record in front of them."
 
     def _lacks_offsets_behind(self, directory: str, file: str) -> bool:
         """Whether offsets are missing between a segment and the next one."""
@@ -239,6 +252,25 @@ class Remedies:
         elif other["outcome"] != "refuses":
             return []
         return [f"Do not delete .kafka_cleanshutdown: without it {start}."]
+
+
+def is_unbounded(finding: Mapping[str, Any]) -> bool:
+    """Whether records are lost from an offset on, and nothing shows how many."""
+    first, last = finding["first_offset"], finding["last_offset"]
+    return finding["severity"] == "error" and first is not None and last is None
+
+
+def is_without_batch(finding: Mapping[str, Any]) -> bool:
+    """Whether the tail of a segment is all of it, and nothing shows that records were there."""
+    return bool(finding["position"] == 0 and finding["severity"] == "warning")
+
+
+def _compared(*, is_cut: bool) -> str:
+    """What to do where records behind the last batch are gone, and no copy at hand has them."""
+    return (
+        "Copy the partition, and compare the end of its log with another replica before the broker"
+        f" starts{', since the start cuts these bytes off' if is_cut else ''}."
+    )
 
 
 def _transaction(finding: Mapping[str, Any]) -> str:
