@@ -10,7 +10,8 @@ use crate::clients::ClientFault;
 use crate::error::ErrorKind;
 use crate::limits::{Limits, MAX_BUILT_BYTES};
 
-/// The contexts and the arena of one thread, reused for every payload.
+/// The contexts and the arena of one thread, made with the first payload that needs them and reused
+/// for every other: most logs have one codec, and many none.
 ///
 /// # Examples
 /// ```
@@ -29,22 +30,22 @@ pub struct Codecs {
     arena: Arena,
     /// Bytes of the arena that hold the last payload.
     inflated: usize,
-    gzip: ottla_kernels::gzip::Decompressor,
+    gzip: Option<ottla_kernels::gzip::Decompressor>,
     snappy: snappy::SnappyCodec,
     zstd: zstd::ZstdCodec,
 }
 
 impl Codecs {
-    /// Contexts with an empty arena.
+    /// No context yet, and an empty arena.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
             arena: Arena::default(),
             inflated: 0,
-            gzip: ottla_kernels::gzip::Decompressor::new(),
-            snappy: snappy::SnappyCodec::new(),
-            zstd: zstd::ZstdCodec::new(),
+            gzip: None,
+            snappy: snappy::SnappyCodec::default(),
+            zstd: zstd::ZstdCodec::default(),
         }
     }
 
@@ -128,7 +129,9 @@ impl Codecs {
     fn at_once(&mut self, codec: Compression, magic: i8, payload: &[u8]) -> Result<usize, Fault> {
         let arena = &mut self.arena;
         match codec {
-            Compression::Gzip => gzip::decompress(&mut self.gzip, payload, arena),
+            Compression::Gzip => {
+                gzip::decompress(self.gzip.get_or_insert_default(), payload, arena)
+            }
             Compression::Snappy => self.snappy.decompress(payload, arena),
             Compression::Lz4 => lz4::decompress(payload, magic, arena),
             Compression::Zstd if magic >= 2 => self.zstd.decompress(payload, arena),

@@ -24,16 +24,14 @@ const BLOCK_BYTES: usize = 32 << 10;
 const MAX_RATIO: usize = 64 / 3 + 1;
 
 /// The contexts of one thread.
+#[derive(Default)]
 pub(super) struct SnappyCodec {
     decoder: snap::raw::Decoder,
-    encoder: snap::raw::Encoder,
+    /// Made when something is first compressed: it holds a table.
+    encoder: Option<Box<snap::raw::Encoder>>,
 }
 
 impl SnappyCodec {
-    pub(super) fn new() -> Self {
-        Self { decoder: snap::raw::Decoder::new(), encoder: snap::raw::Encoder::new() }
-    }
-
     pub(super) fn decompress(&mut self, payload: &[u8], arena: &mut Arena) -> Result<usize, Fault> {
         let mut blocks = SnappyBlocks::open(payload);
         if !blocks.is_raw() && payload.get(MAGIC.len()..HEADER_BYTES) != Some(&VERSIONS[..]) {
@@ -70,6 +68,7 @@ impl SnappyCodec {
         reason = "positions in `out`, which is resized to hold each block before it is written"
     )]
     pub(super) fn compress(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
+        let encoder = self.encoder.get_or_insert_with(|| Box::new(snap::raw::Encoder::new()));
         let mut out = Vec::with_capacity(HEADER_BYTES + payload.len() / 2);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_be_bytes());
@@ -77,7 +76,7 @@ impl SnappyCodec {
         for block in payload.chunks(BLOCK_BYTES) {
             let start = out.len();
             out.resize(start + 4 + snap::raw::max_compress_len(block.len()), 0);
-            let length = self.encoder.compress(block, &mut out[start + 4..]).ok()?;
+            let length = encoder.compress(block, &mut out[start + 4..]).ok()?;
             out[start..start + 4].copy_from_slice(&(length as u32).to_be_bytes());
             out.truncate(start + 4 + length);
         }

@@ -33,23 +33,20 @@ const MAX_WINDOW: u64 = (1 << 27) + 1;
 const OUTPUT_CHUNK: u64 = 16 << 10;
 
 /// The contexts of one thread: a new one for each batch would cost a seventh of the decoding.
+#[derive(Default)]
 pub(super) struct ZstdCodec {
-    decoder: DCtx<'static>,
-    encoder: CCtx<'static>,
+    decoder: Option<DCtx<'static>>,
+    encoder: Option<CCtx<'static>>,
 }
 
 impl ZstdCodec {
-    pub(super) fn new() -> Self {
-        Self { decoder: DCtx::create(), encoder: CCtx::create() }
-    }
-
     /// A new decoder, for a stream: one that was used answers otherwise to some damaged frames.
     pub(super) fn decoder(&mut self) -> &mut DCtx<'static> {
-        self.decoder = DCtx::create();
-        &mut self.decoder
+        self.decoder.insert(DCtx::create())
     }
 
     pub(super) fn decompress(&mut self, payload: &[u8], arena: &mut Arena) -> Result<usize, Fault> {
+        let decoder = self.decoder.get_or_insert_with(DCtx::create);
         let (mut rest, mut written) = (payload, 0usize);
         while !rest.is_empty() {
             let frame = measure(rest).inspect_err(|fault| {
@@ -66,7 +63,7 @@ impl ZstdCodec {
             let (frame, behind) = rest.split_at_checked(length).ok_or(Fault::Undecodable)?;
             let out = arena.room(written, max_inflated);
             let room = out.len();
-            match self.decoder.decompress(out, frame) {
+            match decoder.decompress(out, frame) {
                 Ok(size) => written = written.saturating_add(size),
                 Err(code)
                     if room < max_inflated
@@ -83,15 +80,16 @@ impl ZstdCodec {
 
     /// A frame without content size and checksum, as for a stream of unknown length.
     pub(super) fn compress(&mut self, level: i32, payload: &[u8]) -> Option<Vec<u8>> {
+        let encoder = self.encoder.get_or_insert_with(CCtx::create);
         for parameter in [
             CParameter::CompressionLevel(level),
             CParameter::ContentSizeFlag(false),
             CParameter::ChecksumFlag(false),
         ] {
-            self.encoder.set_parameter(parameter).ok()?;
+            encoder.set_parameter(parameter).ok()?;
         }
         let mut out = vec![0; compress_bound(payload.len())];
-        let length = self.encoder.compress2(&mut out[..], payload).ok()?;
+        let length = encoder.compress2(&mut out[..], payload).ok()?;
         out.truncate(length);
         Some(out)
     }
