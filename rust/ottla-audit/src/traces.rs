@@ -223,46 +223,27 @@ impl<'a> LogFaults<'a> {
             self.join_lost_end(end);
         }
         self.join_alike();
-        let mut members: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut members = vec![Vec::new(); self.faults.len()];
         let mut order = Vec::new();
-        for (number, head) in self.heads().into_iter().enumerate() {
-            let of_head = members.entry(head).or_insert_with(|| {
+        for number in 0..self.faults.len() {
+            let head = self.root(number);
+            let Some(of_head) = members.get_mut(head) else { continue };
+            if of_head.is_empty() {
                 order.push(head);
-                Vec::new()
-            });
+            }
             of_head.push(number);
         }
-        order.iter().filter_map(|head| self.group(*head, members.get(head)?)).collect()
+        order.iter().filter_map(|head| self.group(*head, members.get(*head)?)).collect()
     }
 
-    /// Of each finding the cause that no other finding is the cause of. Where findings are traces of each
-    /// other, in a circle, that is the first that leads there.
-    fn heads(&self) -> Vec<usize> {
-        let mut heads: Vec<Option<usize>> = vec![None; self.faults.len()];
-        for number in 0..self.faults.len() {
-            let mut way = Vec::new();
-            let mut at = number;
-            let head = loop {
-                if let Some(Some(known)) = heads.get(at) {
-                    break *known;
-                }
-                way.push(at);
-                // Until it is known better, so that a circle is noticed.
-                if let Some(head) = heads.get_mut(at) {
-                    *head = Some(number);
-                }
-                match self.cause_of.get(at) {
-                    Some(Some(cause)) => at = *cause,
-                    _ => break at,
-                }
-            };
-            for passed in way {
-                if let Some(known) = heads.get_mut(passed) {
-                    *known = Some(head);
-                }
-            }
+    /// The cause that has none itself. There is one: no kind is a trace of itself by way of others, and what
+    /// is joined besides is joined to such a cause.
+    fn root(&self, number: usize) -> usize {
+        let mut root = number;
+        while let Some(&Some(cause)) = self.cause_of.get(root) {
+            root = cause;
         }
-        heads.into_iter().flatten().collect()
+        root
     }
 
     fn group(&self, head: usize, found: &[usize]) -> Option<Group> {
@@ -399,9 +380,10 @@ impl<'a> LogFaults<'a> {
                 self.contradicted.insert(head);
             }
         }
+        let root = self.root(head);
         for witness in witnesses {
-            if witness != head && !self.has_cause(witness) {
-                self.set_cause(witness, head);
+            if witness != root && !self.has_cause(witness) {
+                self.set_cause(witness, root);
             }
         }
     }
@@ -416,10 +398,12 @@ impl<'a> LogFaults<'a> {
         }
         for numbers in alike.into_values() {
             let traced = numbers.iter().find(|number| self.has_cause(**number));
-            let Some(&head) = traced.or(numbers.first()) else { continue };
+            let Some(&joined) = traced.or(numbers.first()) else { continue };
+            // One of them may be what another is a trace of, as that of a lost end.
+            let root = self.root(joined);
             for number in numbers {
-                if number != head && !self.has_cause(number) {
-                    self.set_cause(number, head);
+                if number != root && !self.has_cause(number) {
+                    self.set_cause(number, root);
                 }
             }
         }

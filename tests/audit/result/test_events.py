@@ -387,24 +387,31 @@ def test_groups_depend_on_no_order_of_partitions_and_lose_no_finding() -> None:
     assert [group.members for group in groups[: len(alone)]] == [g.members for g in alone]
 
 
-def test_findings_of_one_file_that_show_a_lost_end_are_one_group_and_no_circle() -> None:
-    """The first shows the lost end best, and the second is both a witness of it and like it."""
+@pytest.mark.parametrize("gravest", [0, 1])
+def test_findings_of_one_file_that_show_a_lost_end_are_one_group_and_no_circle(
+    gravest: int,
+) -> None:
+    """The gravest shows the lost end best, and the other is both a witness of it and like it.
+
+    No log has two such findings: of a snapshot there is one, and of the epochs that a checkpoint
+    knows beyond the end the last is told.
+    """
     directory = b"/k/a-0"
     findings = [
         PlacedFinding(
             path=directory + b"/leader-epoch-checkpoint",
             directory=directory,
             name="epoch-checkpoint-mismatch",
-            severity="error",
+            severity="error" if number == gravest else "warning",
             message="",
             first_offset=first,
             last_offset=first,
         )
-        for first in (20, 30)
+        for number, first in enumerate((20, 30))
     ]
     end = LogEnd(10, directory + b"/%020d.log" % 0, 1000, is_clean=False)
     (group,) = group_findings(findings, {directory: end})
-    assert (group.members, group.lost_end) == ((0, 1), (10, 30))
+    assert (group.members, group.lost_end) == ((gravest, 1 - gravest), (10, 30))
 
 
 # -- The damage corpus ------------------------------------------------------------
