@@ -10,7 +10,7 @@ import errno
 import os
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ottla import _engine
 from ottla.arguments import of_kinds
@@ -58,15 +58,6 @@ class RecoveredProducers(LazySequence[RecoveredProducer]):
 
     def _item(self, number: int) -> RecoveredProducer:
         return RecoveredProducer(*self._after.producer(number))
-
-    @property
-    def ids(self) -> bytes:
-        """Their ids, as `include_all` takes them."""
-        return self._after.producer_ids()
-
-    def include_all(self, ids: bytes) -> bool:
-        """Whether these include all producers of another partition."""
-        return self._after.knows_producers(ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +186,7 @@ def predict_recovery(
     return _prediction(after, directory, clean=clean)
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """One possible start of a broker, over one partition."""
 
     is_next: bool
@@ -206,7 +196,16 @@ class Start:
     """Offsets at the end of the log that the broker will assign again."""
     action: str
     """What to do before the start."""
-    after: RecoveryPrediction
+    clean: bool
+    """The broker shut down cleanly before."""
+    directory: bytes
+    predicted: _engine.Recovery
+    """What it does, as the engine tells it."""
+
+    @property
+    def after(self) -> RecoveryPrediction:
+        """The same with everything that a prediction tells, in objects of Python."""
+        return _prediction(self.predicted, self.directory, clean=self.clean)
 
 
 def predict_starts(
@@ -255,49 +254,12 @@ def predict_starts(
             outcome=start.outcome,
             offsets_lost=start.offsets_lost,
             action=start.action,
-            after=_prediction(start.after, directory, clean=start.clean),
+            clean=start.clean,
+            directory=directory,
+            predicted=start.after,
         )
         for start in starts
     ]
-
-
-def predict_start_over(
-    directory: bytes,
-    places: Mapping[bytes, Place],
-    *,
-    clean: bool,
-    recovery_point: int,
-    log_start_offset: int,
-    aborted: Sequence[tuple[int, int, int]],
-    progress: Callable[[int], bool] | None = None,
-) -> tuple[RecoveryPrediction, RecoveredProducers]:
-    """`predict_recovery` over a directory as it would be with some of its files alone.
-
-    Also returns the producers, to be compared with those after another start.
-
-    Args:
-        directory: of the partition.
-        places: these files, by name; see `list_places`.
-        clean: see `predict_recovery`, like the three that follow.
-        recovery_point: see there.
-        log_start_offset: see there.
-        aborted: see there.
-        progress: called with the bytes read so far; stops by returning false.
-
-    Raises:
-        OSError: the directory or a file cannot be read.
-        AuditCancelledError: `progress` said so.
-    """
-    after = _engine.predict_recovery(
-        places,
-        partition=display(os.path.basename(directory)),
-        clean=clean,
-        recovery_point=recovery_point,
-        log_start_offset=log_start_offset,
-        aborted=PackedRows.of(aborted).data,
-        progress=progress or _go_on,
-    )
-    return _prediction(after, directory, clean=clean), RecoveredProducers(after)
 
 
 def _go_on(_: int) -> bool:

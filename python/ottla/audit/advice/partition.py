@@ -6,6 +6,7 @@ A request is data: a thread carries it out, or a task of a cluster.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ottla.audit.advice.candidates import (
@@ -42,7 +43,7 @@ MAX_COMBINED = 8
 """Candidates that are tried beside the best one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Option:
     """Something to do to a partition before a start, and what the start makes of it then."""
 
@@ -53,17 +54,17 @@ class Option:
     expected: Effect
     """With the recovery point of its checkpoint, and by a broker like the one that left it."""
 
-    @property
+    @cached_property
     def is_fine(self) -> bool:
         """Nothing is lost, and nothing is in the way."""
         return self.effect.is_perfect and self.expected.is_perfect
 
-    @property
+    @cached_property
     def cost(self) -> Cost:
         """How bad it is, as expected and at worst."""
         return Cost(_cost(self.expected), _cost(self.effect))
 
-    @property
+    @cached_property
     def rank(self) -> tuple[object, ...]:
         """By cost; then by producers and leader epochs that are forgotten, and by what is done."""
         known = self.expected.producers or 0, self.expected.leader_epochs

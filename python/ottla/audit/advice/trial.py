@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ottla import _engine
 from ottla.logs.names import classify, display, file_name
-from ottla.logs.recovery import places_of, predict_start_over
+from ottla.logs.packed import PackedRows
+from ottla.logs.recovery import places_of
+from ottla.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
     from ottla.logs.inventory import FileEntry, Partition
     from ottla.logs.names import FileKind
-    from ottla.logs.recovery import RecoveryPrediction
     from ottla.storage import Files, Place
 
     Progress: TypeAlias = Callable[[int], bool]
@@ -148,34 +149,36 @@ class Directory:
         """
         if self._places is None:
             self._places = places_of(self.partition, self.files)
-        prediction, producers = predict_start_over(
-            self.partition.directory,
+        after = _engine.predict_recovery(
             {name: place for name, place in self._places.items() if name not in gone},
+            partition=display(os.path.basename(self.partition.directory)),
             clean=start.clean,
             recovery_point=start.recovery_point,
             log_start_offset=self.log_start_offset,
-            aborted=self.aborted,
+            aborted=PackedRows.of(self.aborted).data,
             progress=self._after_what_is_read(),
         )
+        opens = after.error is None
+        exposed: PackedRows[tuple[int, int, int]] = PackedRows(after.exposed)
         effect = Effect(
-            opens=prediction.opens,
-            error=None if prediction.opens else _error(prediction),
-            is_put_aside=prediction.opens and prediction.is_stray,
-            log_start_offset=prediction.log_start_offset,
-            log_end_offset=prediction.log_end_offset,
+            opens=opens,
+            error=None if opens else _error(after),
+            is_put_aside=opens and after.is_stray,
+            log_start_offset=after.log_start_offset if opens else None,
+            log_end_offset=after.log_end_offset if opens else None,
             readable=0,
             inside=0,
             left=0,
-            exposed_transactions=len(prediction.exposed),
-            leader_epochs=len(prediction.leader_epochs),
-            producers=len(producers),
-            mended=_mended(self.wrong, prediction, gone),
+            exposed_transactions=len(exposed),
+            leader_epochs=len(after.leader_epochs),
+            producers=after.producer_count,
+            mended=_mended(self.wrong, after, gone),
         )
-        names = [display(file.name) for file in self._segments]
         if start not in self._producers:
-            self._producers[start] = producers.ids
-        keeps_producers = producers.include_all(self._producers[start])
-        return Trial(effect, _remainders(prediction, names), prediction.exposed, keeps_producers)
+            self._producers[start] = after.producer_ids()
+        keeps_producers = after.knows_producers(self._producers[start])
+        names = [file.name for file in self._segments]
+        return Trial(effect, _remainders(after, names), exposed, keeps_producers)
 
     def effects(self, trials: Sequence[Trial]) -> list[Effect]:
         """The effect of each start; reads the partition once, for all that it is asked.
@@ -235,37 +238,37 @@ def moved_away(readable: int) -> Effect:
     )
 
 
-def _remainders(
-    prediction: RecoveryPrediction, names: Iterable[str]
-) -> tuple[Remainder, Remainder]:
+def _remainders(after: _engine.Recovery, names: Sequence[bytes]) -> tuple[Remainder, Remainder]:
     """What is left of the log by its bytes, and by its offsets alone."""
-    start, end = prediction.log_start_offset or 0, prediction.log_end_offset or 0
-    by_offsets = tuple(ALL_BYTES for _ in names)
+    opens = after.error is None
+    start, end = (after.log_start_offset, after.log_end_offset) if opens else (0, 0)
+    by_offsets = (ALL_BYTES,) * len(names)
     # A segment that was split is in other files, all of it.
-    if any(_kind(os.fsencode(file)) == "segment" for file in prediction.files_created):
+    if any(_kind(file) == "segment" for file in after.files_created):
         return (start, end, by_offsets), (start, end, by_offsets)
+    left, before = dict(after.segments), dict(after.bytes_before)
     bytes_left = tuple(
-        ALL_BYTES
-        if prediction.segments.get(name) == prediction.bytes_before.get(name, -1)
-        else prediction.segments.get(name, 0)
-        for name in names
+        ALL_BYTES if left.get(name) == before.get(name, -1) else left.get(name, 0) for name in names
     )
     return (start, end, bytes_left), (start, end, by_offsets)
 
 
 def _mended(
-    wrong: Sequence[bytes], prediction: RecoveryPrediction, gone: frozenset[bytes]
+    wrong: Sequence[bytes], after: _engine.Recovery, gone: frozenset[bytes]
 ) -> tuple[bytes, ...]:
     """The wrong side files that a start does not go on with."""
-    deleted = {*prediction.files_deleted, *prediction.snapshots_rewritten}
+    if not wrong:
+        return ()
+    deleted = {*after.files_deleted, *after.snapshots_rewritten}
+    rebuilt = {file for file, _ in after.rebuilt}
 
     def is_mended(name: bytes) -> bool:
         kind, _, base_offset = classify(name)
         if kind == "producer-snapshot":
-            return name in gone or display(name) in deleted
-        if base_offset is None or not prediction.opens:
+            return name in gone or name in deleted
+        if base_offset is None or after.error is not None:
             return False
-        return display(file_name("segment", base_offset)) in prediction.rebuilt
+        return file_name("segment", base_offset) in rebuilt
 
     return tuple(filter(is_mended, wrong))
 
@@ -274,6 +277,6 @@ def _kind(name: bytes) -> FileKind:
     return classify(name)[0]
 
 
-def _error(prediction: RecoveryPrediction) -> str:
-    name = (prediction.error or "").rpartition(".")[2]
-    return f"{name}: {prediction.message or ''}".rstrip(". ")
+def _error(after: _engine.Recovery) -> str:
+    name = (after.error or "").rpartition(".")[2]
+    return f"{name}: {visible(after.message or '')}".rstrip(". ")

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.judge.suspects import has_topic_id, suspects_of
-from ottla.logs.names import LOG_START_OFFSETS, RECOVERY_POINTS
+from ottla.logs.names import LOG_START_OFFSETS, RECOVERY_POINTS, display
 from ottla.logs.packed import PackedRows
 from ottla.logs.recovery import places_of, predict_starts
 from ottla.storage import ANYWHERE
+from ottla.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -91,7 +92,7 @@ def with_restarts(plan: Plan, outcome: Outcome, predict: Predict) -> Outcome:
 
 
 def start_requests(
-    plan: Plan, findings: Iterable[PlacedFinding], tables: Tables
+    plan: Plan, findings: Sequence[PlacedFinding], tables: Tables
 ) -> list[StartRequest]:
     """Returns requests for the partitions with a finding, in the order of the plan."""
     partitions = plan.inventory.partitions
@@ -120,20 +121,23 @@ def start_requests(
 
 
 def _row(start: Start) -> Row:
-    after = start.after
+    after = start.predicted
+    opens = after.error is None
+    left = {file for file, _ in after.segments}
+    deleted = tuple(display(file) for file, _ in after.bytes_before if file not in left)
     return (
-        "clean" if after.clean else "unclean",
+        "clean" if start.clean else "unclean",
         start.is_next,
         start.outcome,
-        after.opens,
+        opens,
         after.error,
-        after.message,
-        after.log_start_offset,
-        after.log_end_offset,
+        None if after.message is None else visible(after.message),
+        after.log_start_offset if opens else None,
+        after.log_end_offset if opens else None,
         start.offsets_lost,
-        after.bytes_cut if after.opens else None,
-        after.segments_deleted if after.opens else None,
-        len(after.exposed),
+        after.bytes_cut if opens else None,
+        deleted if opens else None,
+        len(PackedRows(after.exposed)),
         start.action,
     )
 
