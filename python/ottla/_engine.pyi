@@ -1,7 +1,7 @@
 # Types only; the prose is in the extension and shown by help().
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, Literal, Protocol, TypeAlias, final
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,7 @@ __all__ = [
     "FetchedColumns",
     "FetchedRecords",
     "Finding",
+    "FindingGroups",
     "FlushJob",
     "Leader",
     "PackedLog",
@@ -121,6 +122,7 @@ __all__ = [
     "check_names",
     "committed_offsets",
     "compare_copies",
+    "count_findings",
     "crc32c",
     "decode_record",
     "directory_kind",
@@ -181,6 +183,7 @@ __all__ = [
     "segment_stream",
     "segment_table",
     "share_group_states",
+    "sorted_findings",
     "split_column",
     "stray_name",
     "table_stream",
@@ -228,6 +231,7 @@ _Row: TypeAlias = tuple[
     int, bytes | None, bytes | None, Sequence[tuple[str | bytes, bytes | None]] | None, int | None
 ]
 _Severity: TypeAlias = Literal["info", "warning", "error"]
+_FindingT = TypeVar("_FindingT", bound=tuple[Any, ...])
 _PartitionState: TypeAlias = Literal["live", "delete", "future", "stray"]
 _StartOutcome: TypeAlias = Literal[
     "refuses", "put-aside", "ends-early", "cuts", "empties", "exposes-aborted", "opens"
@@ -476,7 +480,11 @@ def finding_catalogue() -> list[Explanation]: ...
 def cause_catalogue() -> list[CauseExplanation]: ...
 def group_findings(
     findings: Sequence[tuple[Any, ...]], ends: Mapping[_Bytes, tuple[int, _Bytes, int, bool]]
-) -> list[tuple[int, tuple[int, ...], _Severity, tuple[int, int] | None, bool]]: ...
+) -> FindingGroups: ...
+def sorted_findings(findings: Sequence[_FindingT]) -> list[_FindingT]: ...
+def count_findings(
+    findings: Sequence[tuple[Any, ...]],
+) -> dict[tuple[str, _Severity, bytes | None], int]: ...
 def check_names(
     entries: Sequence[tuple[bytes, bool]], *, state: _PartitionState, is_whole: bool
 ) -> list[tuple[int, Finding]]: ...
@@ -1101,6 +1109,18 @@ class RebuiltIndexes:
     aborted: Final[bytes]
     max_timestamp: Final[int]
     fault: Final[str | None]
+
+@final
+class FindingGroups:
+    def __new__(
+        cls,
+        rows: Sequence[tuple[int, tuple[int, ...], _Severity, tuple[int, int] | None, bool]],
+    ) -> FindingGroups: ...
+    def __len__(self) -> int: ...
+    def severity_counts(self) -> list[int]: ...
+    def row(
+        self, number: int
+    ) -> tuple[int, tuple[int, ...], _Severity, tuple[int, int] | None, bool]: ...
 
 @final
 class Recovery:

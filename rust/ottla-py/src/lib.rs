@@ -44,6 +44,7 @@ mod partition_batches;
 mod partition_tables;
 mod partitioning;
 mod place;
+mod placed;
 mod plane;
 mod plane_answers;
 mod plane_compaction;
@@ -203,9 +204,11 @@ mod _engine {
     };
 
     #[pymodule_export]
+    use crate::placed::{count_findings, sorted_findings};
+    #[pymodule_export]
     use crate::topic_settings::TopicSettings;
     #[pymodule_export]
-    use crate::traces::group_findings;
+    use crate::traces::{FindingGroups, group_findings};
     #[pymodule_export]
     use crate::validate::{
         SetPart, kafka_versions, profile_differences, release_differences, validate, validate_each,

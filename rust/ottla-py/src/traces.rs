@@ -1,71 +1,13 @@
 //! Findings of Python in groups of one cause.
 
-use ottla_audit::traces::{self, Fault, LogEnd};
-use ottla_audit::{Cause, FindingKind, Severity};
-use pyo3::exceptions::PyValueError;
+use crate::placed::faults;
+use ottla_audit::Severity;
+use ottla_audit::traces::{self, LogEnd};
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
-use pyo3::types::{PyString, PyTuple};
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyString, PyTuple, PyType};
 use std::collections::HashMap;
-
-/// What a finding of Python tells of its cause.
-struct PlacedRow {
-    kind: FindingKind,
-    severity: Severity,
-    position: Option<u64>,
-    size: Option<u64>,
-    first_offset: Option<i64>,
-    last_offset: Option<i64>,
-    producer_id: Option<i64>,
-    cause: Option<Cause>,
-    expected: Option<PyBackedStr>,
-    found: Option<PyBackedStr>,
-    path: Option<PyBackedBytes>,
-    directory: Option<PyBackedBytes>,
-}
-
-impl PlacedRow {
-    /// Reads it by the places of the fields of `PlacedFinding`.
-    fn of(row: &Bound<'_, PyTuple>) -> PyResult<Self> {
-        let field = |place| row.get_borrowed_item(place);
-        let unknown = |name: &str| PyValueError::new_err(format!("{name} is in no catalogue"));
-        let name: PyBackedStr = field(0)?.extract()?;
-        let severity: PyBackedStr = field(1)?.extract()?;
-        let cause: Option<PyBackedStr> = field(10)?.extract()?;
-        let of_cause = |name: &PyBackedStr| Cause::from_name(name).ok_or_else(|| unknown(name));
-        Ok(Self {
-            kind: FindingKind::from_name(&name).ok_or_else(|| unknown(&name))?,
-            severity: Severity::from_name(&severity).ok_or_else(|| unknown(&severity))?,
-            position: field(3)?.extract()?,
-            size: field(4)?.extract()?,
-            first_offset: field(5)?.extract()?,
-            last_offset: field(6)?.extract()?,
-            producer_id: field(8)?.extract()?,
-            cause: cause.as_ref().map(of_cause).transpose()?,
-            expected: field(11)?.extract()?,
-            found: field(12)?.extract()?,
-            path: field(16)?.extract()?,
-            directory: field(17)?.extract()?,
-        })
-    }
-
-    fn fault(&self) -> Fault<'_> {
-        Fault {
-            kind: self.kind,
-            severity: self.severity,
-            position: self.position,
-            size: self.size,
-            first_offset: self.first_offset,
-            last_offset: self.last_offset,
-            producer_id: self.producer_id,
-            cause: self.cause,
-            expected: self.expected.as_deref().unwrap_or(""),
-            found: self.found.as_deref().unwrap_or(""),
-            path: self.path.as_deref(),
-            directory: self.directory.as_deref(),
-        }
-    }
-}
 
 /// Log end offset, path of the last segment, its size, and whether the broker stopped cleanly.
 type KnownEnd = (i64, PyBackedBytes, u64, bool);
@@ -73,7 +15,62 @@ type KnownEnd = (i64, PyBackedBytes, u64, bool);
 /// Head, members, severity, lost end, and whether the head is contradicted.
 type GroupRow<'py> = (usize, Bound<'py, PyTuple>, Bound<'py, PyString>, Option<(i64, i64)>, bool);
 
-/// Returns findings in groups of one cause, as rows of the fields of `Group`.
+/// Findings in groups of one cause.
+#[pyclass(frozen, module = "ottla._engine")]
+pub(crate) struct FindingGroups {
+    groups: Vec<traces::Group>,
+}
+
+#[pymethods]
+impl FindingGroups {
+    /// Groups by rows of the fields of `Group`.
+    ///
+    /// Raises:
+    ///     ValueError: there is no such severity.
+    #[new]
+    fn new(rows: Vec<(usize, Vec<usize>, String, Option<(i64, i64)>, bool)>) -> PyResult<Self> {
+        let group = |(head, members, severity, lost_end, is_contradicted)| {
+            let severity: String = severity;
+            let severity = Severity::from_name(&severity)
+                .ok_or_else(|| PyValueError::new_err(format!("{severity} is no severity")))?;
+            Ok(traces::Group { head, members, severity, lost_end, is_contradicted })
+        };
+        Ok(Self { groups: rows.into_iter().map(group).collect::<PyResult<_>>()? })
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyType>, (Vec<GroupRow<'py>>,))> {
+        let groups = slf.get();
+        let rows = (0..groups.groups.len()).map(|number| groups.row(slf.py(), number));
+        Ok((slf.get_type(), (rows.collect::<PyResult<_>>()?,)))
+    }
+
+    fn __len__(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// How many groups there are of each severity, the gravest first.
+    fn severity_counts(&self) -> [usize; Severity::ALL.len()] {
+        let count =
+            |severity| self.groups.iter().filter(|group| group.severity == severity).count();
+        Severity::ALL.map(count)
+    }
+
+    /// The fields of `Group` of one, by its number.
+    ///
+    /// Raises:
+    ///     IndexError: there are not so many.
+    fn row<'py>(&self, py: Python<'py>, number: usize) -> PyResult<GroupRow<'py>> {
+        let group = self.groups.get(number);
+        let group = group.ok_or_else(|| PyIndexError::new_err("no such group"))?;
+        let members = PyTuple::new(py, &group.members)?;
+        let severity = PyString::intern(py, group.severity.name());
+        Ok((group.head, members, severity, group.lost_end, group.is_contradicted))
+    }
+}
+
+/// Returns findings in groups of one cause; every finding is in one of them.
 ///
 /// Args:
 ///     findings: all of them, sorted by place; tuples with the fields of `PlacedFinding`.
@@ -83,22 +80,14 @@ type GroupRow<'py> = (usize, Bound<'py, PyTuple>, Bound<'py, PyString>, Option<(
 ///     ValueError: a name is in no catalogue.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
-pub(crate) fn group_findings<'py>(
-    py: Python<'py>,
-    findings: Vec<Bound<'py, PyTuple>>,
+pub(crate) fn group_findings(
+    findings: Vec<Bound<'_, PyTuple>>,
     ends: HashMap<PyBackedBytes, KnownEnd>,
-) -> PyResult<Vec<GroupRow<'py>>> {
-    let rows = findings.iter().map(PlacedRow::of).collect::<PyResult<Vec<_>>>()?;
-    let faults: Vec<_> = rows.iter().map(PlacedRow::fault).collect();
+) -> PyResult<FindingGroups> {
     let ends = ends.iter().map(|(directory, (offset, segment, size, is_clean))| {
         let end = LogEnd { offset: *offset, segment, size: *size, is_clean: *is_clean };
         (&**directory, end)
     });
-    let groups = traces::group_findings(&faults, &ends.collect());
-    let row = |group: traces::Group| {
-        let members = PyTuple::new(py, group.members)?;
-        let severity = PyString::intern(py, group.severity.name());
-        Ok((group.head, members, severity, group.lost_end, group.is_contradicted))
-    };
-    groups.into_iter().map(row).collect()
+    let groups = traces::group_findings(&faults(&findings)?, &ends.collect());
+    Ok(FindingGroups { groups })
 }

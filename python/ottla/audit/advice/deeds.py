@@ -18,6 +18,7 @@ from ottla.audit.advice.deed import MARK, Deed, Operation, PartitionPrice
 from ottla.audit.advice.duplicates import Duplicates
 from ottla.audit.advice.partition import AdviceRequest, Option, PartitionOptions
 from ottla.audit.advice.trial import Effect
+from ottla.audit.catalogue.findings import kinds_of
 from ottla.audit.judge.restarts import StartRequest, start_requests
 from ottla.logs.names import (
     CLUSTER_METADATA,
@@ -195,7 +196,8 @@ def _settled(put_aside: Sequence[StartRequest], outcome: Outcome) -> dict[bytes,
     if not put_aside:
         return {}
     wanted = {start.partition.directory: start for start in put_aside}
-    found = {finding.directory for finding in outcome.findings if finding.severity != "info"}
+    kinds = kinds_of(outcome.findings)
+    found = {directory for _, severity, directory in kinds if severity != "info"}
     settled = {}
     for partition, row in outcome.tables["metrics"]:
         start, end = row["log_start_offset"], row["log_end_offset"]
@@ -225,10 +227,11 @@ def _settled(put_aside: Sequence[StartRequest], outcome: Outcome) -> dict[bytes,
     return settled
 
 
-def _named(findings: Iterable[PlacedFinding]) -> Mapping[bytes, Iterable[Named]]:
+def _named(findings: Sequence[PlacedFinding]) -> Mapping[bytes, Iterable[Named]]:
     """Findings about files of partitions, by the directory of the partition."""
     named: dict[bytes, dict[Named, None]] = defaultdict(dict)
-    for finding in findings:
+    is_of_interest = any(severity != "info" for _, severity, _ in kinds_of(findings))
+    for finding in findings if is_of_interest else ():
         if finding.directory is None or finding.path is None or finding.severity == "info":
             continue
         directory, name = os.path.split(finding.path)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import shlex
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
 from ottla._engine import CauseExplanation, Explanation
 from ottla.logs.names import may_hold_batches
 from ottla.logs.releases import Releases
-from ottla.severity import SEVERITIES
+from ottla.severity import SEVERITIES, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,6 +38,8 @@ __all__ = [
 
 HOST = "HOST:9092"
 """Stands for a broker in commands."""
+
+_TRANSACTIONS = f"kafka-transactions.sh --bootstrap-server {HOST}"
 
 DESCRIBE_PRODUCERS_SINCE = (3, 0)
 """Release that lets `abort --start-offset` ask for the producer, KIP-664."""
@@ -81,19 +83,59 @@ def commands(finding: Mapping[str, Any], path: str | None) -> list[str]:
         finding: a row of the `findings` table.
         path: path of its file, relative to the user's working directory or absolute.
     """
-    lines = []
-    kind = explain(finding["name"])
-    is_of_batches = path is not None and may_hold_batches(os.fsencode(path))
-    if path is not None and is_of_batches and finding["position"] is not None:
-        offset = "" if finding["first_offset"] is None else f" --offset {finding['first_offset']}"
-        lines.append(f"ottla inspect {shlex.quote(path)}{offset}")
-    if path is not None and kind.is_rebuildable and finding["severity"] != "info":
-        partition, _ = os.path.split(path)
-        lines.append(f"ottla rebuild {shlex.quote(partition or '.')} --output rebuilt")
-    if finding["name"] == "open-transaction" and finding["partition"] is not None:
+    place = finding["topic"], finding["partition"]
+    return commands_at(
+        place,
+        path,
+        name=finding["name"],
+        severity=finding["severity"],
+        position=finding["position"],
+        first_offset=finding["first_offset"],
+    )
+
+
+def commands_at(
+    place: tuple[str | None, int | None],
+    path: str | None,
+    *,
+    name: str,
+    severity: Severity,
+    position: int | None,
+    first_offset: int | None,
+) -> list[str]:
+    """Returns the `commands` of a finding by its fields; `place` is its topic and partition."""
+    if name == "open-transaction" and place[1] is not None:
         # However old it is, only its coordinator can tell that it hangs.
-        return transaction_commands({**finding, "state": "open"})
+        return [_find_hanging(*place)]
+    if path is None:
+        return []
+    lines = []
+    if position is not None and (inspect := _inspect(path)):
+        lines.append(inspect if first_offset is None else f"{inspect} --offset {first_offset}")
+    if severity != "info" and explain(name).is_rebuildable:
+        lines.append(_rebuild(path))
     return lines
+
+
+# Findings in one file follow each other: it is told once how to look at it.
+@lru_cache(maxsize=64)
+def _inspect(path: str) -> str | None:
+    return f"ottla inspect {shlex.quote(path)}" if may_hold_batches(os.fsencode(path)) else None
+
+
+@lru_cache(maxsize=64)
+def _rebuild(path: str) -> str:
+    partition, _ = os.path.split(path)
+    return f"ottla rebuild {shlex.quote(partition or '.')} --output rebuilt"
+
+
+@lru_cache(maxsize=64)
+def _place(topic: str, partition: int) -> str:
+    return f"--topic {shlex.quote(topic)} --partition {partition}"
+
+
+def _find_hanging(topic: Any, partition: Any) -> str:
+    return f"{_TRANSACTIONS} find-hanging {_place(topic, partition)}"
 
 
 def offset_after(finding: Mapping[str, Any]) -> int | None:
@@ -171,11 +213,10 @@ def transaction_commands(
         transaction: a row of the `transactions` table.
         releases: those that the broker may be of.
     """
-    tool = f"kafka-transactions.sh --bootstrap-server {HOST}"
-    place = f"--topic {shlex.quote(transaction['topic'])} --partition {transaction['partition']}"
     if transaction["state"] not in ("open", "hanging"):
         return []
-    lines = [f"{tool} find-hanging {place}"]
+    tool, place = _TRANSACTIONS, _place(transaction["topic"], transaction["partition"])
+    lines = [_find_hanging(transaction["topic"], transaction["partition"])]
     if transaction["state"] == "open":
         return lines
     lines.append(f"{tool} abort {place} --start-offset {transaction['first_offset']}")
@@ -199,7 +240,7 @@ def force_commands(transactional_id: str, releases: Releases = UNKNOWN_RELEASES)
         transactional_id: which.
         releases: those that the broker may be of.
     """
-    tool = f"kafka-transactions.sh --bootstrap-server {HOST}"
+    tool = _TRANSACTIONS
     name = shlex.quote(transactional_id)
     look = f"{tool} describe --transactional-id {name}"
     force = f"{tool} forceTerminateTransaction --transactionalId {name}"

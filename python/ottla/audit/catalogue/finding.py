@@ -6,11 +6,9 @@ to parse a displayed name; `result` turns it into a `Finding` once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.text import visible_all
+from ottla.text import visible, visible_all
 
 if TYPE_CHECKING:
     from ottla.severity import Severity
@@ -43,15 +41,50 @@ class PlacedFinding(NamedTuple):
     pattern: str | None = None
     """Pattern of topics, if it is not about a file."""
 
-    def displayed(self, *, file: str | None, topic: str | None, partition: int | None) -> Finding:
-        """Returns the finding as displayed in tables and reports."""
+    def displayed(
+        self,
+        *,
+        file: str | None,
+        topic: str | None,
+        partition: int | None,
+        commands: tuple[str, ...] = (),
+        event: int | None = None,
+    ) -> Finding:
+        """Returns the finding as displayed in tables and reports.
+
+        Args:
+            file: the file or directory as displayed.
+            topic: of the partition that it is about.
+            partition: which.
+            commands: where it has none of its own.
+            event: the number of its event.
+        """
         # Sentences and commands quote names of strangers.
-        said: dict[str, Any] = dict(zip(_SAID, map(visible_all, _said(self)), strict=True))
-        return Finding(file=file, topic=topic, partition=partition, **said)
+        return Finding(
+            name=self.name,
+            severity=self.severity,
+            file=file,
+            topic=topic,
+            partition=partition,
+            position=self.position,
+            size=self.size,
+            first_offset=self.first_offset,
+            last_offset=self.last_offset,
+            record_index=self.record_index,
+            producer_id=self.producer_id,
+            next_good_offset=self.next_good_offset,
+            cause=self.cause,
+            replica=visible_all(self.replica),
+            good_replicas=visible_all(self.good_replicas),
+            commands=visible_all(self.commands) or commands,
+            expected=visible_all(self.expected),
+            found=visible_all(self.found),
+            message=visible(self.message),
+            event=event,
+        )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(NamedTuple):
     """A fault, its place, and what was expected.
 
     The fields are the columns of the `findings` table; see `docs/tables.md`.
@@ -59,25 +92,21 @@ class Finding:
 
     name: str
     severity: Severity
-    message: str
-    position: int | None = None
-    size: int | None = None
-    first_offset: int | None = None
-    last_offset: int | None = None
-    record_index: int | None = None
-    producer_id: int | None = None
-    next_good_offset: int | None = None
-    cause: str | None = None
-    replica: str | None = None
-    good_replicas: tuple[str, ...] | None = None
-    commands: tuple[str, ...] = ()
-    expected: str | None = None
-    found: str | None = None
     file: str | None
     topic: str | None
     partition: int | None
-    event: int | None = None
-
-
-_SAID = tuple(field.name for field in fields(Finding) if field.name in PlacedFinding._fields)
-_said = attrgetter(*_SAID)
+    position: int | None
+    size: int | None
+    first_offset: int | None
+    last_offset: int | None
+    record_index: int | None
+    producer_id: int | None
+    next_good_offset: int | None
+    cause: str | None
+    replica: str | None
+    good_replicas: tuple[str, ...] | None
+    commands: tuple[str, ...]
+    expected: str | None
+    found: str | None
+    message: str
+    event: int | None

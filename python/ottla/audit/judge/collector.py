@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ottla.audit.catalogue.findings import UNREADABLE, by_place, make_finding, placed_rows
+from ottla.audit.catalogue.findings import UNREADABLE, in_order, make_finding, placed_rows
 from ottla.audit.judge import side_files
 from ottla.audit.judge.bound import bounded
 from ottla.audit.judge.packed import ENGINE_TABLES, PackedLogs, PackedRows, ScannedFiles
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _BESIDE = ("offset-index", "time-index", "transaction-index", "producer-snapshot")
 """Files that are compared with the segments."""
 
-_DAMAGE = ("crc-mismatch", "damaged-range", "magic-fault", "out-of-segment")
+_DAMAGE = frozenset(("crc-mismatch", "damaged-range", "magic-fault", "out-of-segment"))
 """Findings of bytes inside a log whose records it still counts, by their offsets."""
 
 OUTCOME_TABLES = (*ENGINE_TABLES, "differences")
@@ -140,7 +140,7 @@ class Collector:
         return Outcome(
             files=ScannedFiles(self._packed),
             reasons=self._reasons,
-            findings=tuple(sorted(self._findings, key=by_place)),
+            findings=tuple(in_order(self._findings)),
             tables=tables | {"differences": self._differences_in_order()},
             read_again=self._read_again,
         )
@@ -175,7 +175,7 @@ class Collector:
         A tail does not: what a checkpoint knows of it is why it is an error.
         """
         ends = dict(self._ends)
-        damage = [f for f in self._findings if f.severity == "error" and f.name in _DAMAGE]
+        damage = [f for f in self._findings if f.name in _DAMAGE and f.severity == "error"]
         for f in sorted(damage, key=lambda f: f.first_offset or 0):
             first, last, path = f.first_offset, f.last_offset, f.directory
             if path not in ends or first is None or last is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
 from ottla.audit.catalogue.explain import force_commands, transaction_commands
-from ottla.audit.catalogue.findings import by_place, make_finding, place_finding
+from ottla.audit.catalogue.findings import in_order, make_finding, place_finding
 from ottla.audit.judge.transaction_rows import UNKNOWN_TO_COORDINATORS, TransactionRows
 from ottla.logs.metadata import cluster_id
 from ottla.logs.names import (
@@ -89,8 +89,7 @@ def with_coordinators(plan: Plan, outcome: Outcome, read: ReadTopics) -> Outcome
         for partition, row in ids
     )
     findings += (producers.update(finding) for finding in outcome.findings)
-    findings.sort(key=by_place)
-    return outcome._replace(tables=tables, findings=tuple(findings))
+    return outcome._replace(tables=tables, findings=tuple(in_order(findings)))
 
 
 def _with_share_states(groups: PlacedRows, states: PlacedRows, locations: _Locations) -> PlacedRows:

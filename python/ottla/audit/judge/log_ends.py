@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla import _engine
+from ottla.audit.catalogue.findings import kinds_of
 from ottla.words import listed
 
 if TYPE_CHECKING:
@@ -27,9 +28,10 @@ Witness = tuple[str, int]
 
 def with_witnesses_elsewhere(plan: Plan, outcome: Outcome) -> Outcome:
     """Returns the outcome with the bytes behind a log as an error where such a witness is."""
-    tails = {f.directory for f in outcome.findings if f.name in TAILS and f.directory is not None}
+    kinds = kinds_of(outcome.findings)
+    tails = {directory for name, _, directory in kinds if name in TAILS and directory is not None}
     witnesses: dict[bytes, list[Witness]] = {}
-    for finding in outcome.findings:
+    for finding in outcome.findings if tails else ():
         if finding.directory in tails and (witness := _witness(finding)) is not None:
             witnesses.setdefault(finding.directory, []).append(witness)
     if not witnesses:

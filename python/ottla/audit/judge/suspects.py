@@ -6,10 +6,11 @@ import os
 from typing import TYPE_CHECKING
 
 from ottla.audit.catalogue.explain import explain
+from ottla.audit.catalogue.findings import kinds_of
 from ottla.logs.names import PARTITION_METADATA
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Sequence
 
     from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.plan.plan import Plan
@@ -24,13 +25,14 @@ def all_open_unchanged(plan: Plan, findings: Collection[PlacedFinding]) -> bool:
 
 
 def suspects_of(
-    plan: Plan, findings: Iterable[PlacedFinding], has_ids: Collection[bytes]
+    plan: Plan, findings: Sequence[PlacedFinding], has_ids: Collection[bytes]
 ) -> list[Partition]:
     """Returns live partitions with a finding that may matter to a start, or without a topic id.
 
     `has_ids` are the log directories in which some partition has one.
     """
-    found = {f.directory for f in findings if explain(f.name).matters_to_start}
+    kinds = kinds_of(findings)
+    found = {directory for name, _, directory in kinds if explain(name).matters_to_start}
     suspects = []
     for partition in filter(_is_live, plan.partitions):
         above = os.path.dirname(partition.directory)

@@ -8,6 +8,8 @@ column `event` of `findings` its number.
 from __future__ import annotations
 
 import os
+from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ottla.audit.catalogue.explain import causes, explain
@@ -26,7 +28,8 @@ from ottla.severity import SEVERITIES, Severity
 from ottla.words import count, listed, offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.collector import Outcome
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
     from ottla.audit.result.traces import Group
     from ottla.audit.result.verdict import Verdict
     from ottla.logs.inventory import Partition
+
+    Field: TypeAlias = "Callable[[PlacedFinding], Value | None]"
 
 Value = TypeVar("Value")
 
@@ -108,20 +113,21 @@ class _Loss(NamedTuple):
 
 def make_events(plan: Plan, outcome: Outcome, grouped: Grouped) -> tuple[list[Event], list[int]]:
     """Returns the events, the gravest first, and for each finding the number of its event."""
-    findings, partitions, groups = grouped
+    findings, partitions, groups = grouped.findings, grouped.partitions, tuple(grouped.groups)
     times = written(outcome.tables["timeline"] if partitions else (), partitions)
+    show = cache(plan.inventory.display)
     events = []
     for group, loss in zip(groups, _losses(outcome, findings, groups, partitions), strict=True):
         directory = findings[group.head].directory or b""
         members = [findings[index] for index in group.members]
         partition, of_log = partitions.get(directory), times.get(directory, NO_TIMES)
-        events.append(_event(plan, members, group, loss, partition, times=of_log))
+        events.append(_event(show, members, group, loss, partition, times=of_log))
     in_order = sorted(range(len(groups)), key=lambda index: (*_weight(events[index]), index))
     numbers = [0] * len(findings)
     for number, index in enumerate(in_order, 1):
         for member in groups[index].members:
             numbers[member] = number
-    return [events[index]._replace(event=n) for n, index in enumerate(in_order, 1)], numbers
+    return [Event(n, *events[index][1:]) for n, index in enumerate(in_order, 1)], numbers
 
 
 def _losses(
@@ -154,7 +160,7 @@ def _losses(
             ranges[number].append((row["first_offset"], row["last_offset"]))
     for number, group in enumerate(groups):
         is_dense = findings[group.head].directory not in sparse
-        yield _Loss(tuple(_united(ranges[number])), is_dense)
+        yield _Loss(tuple(_united(ranges[number])) if ranges[number] else (), is_dense)
 
 
 def _loses(finding: PlacedFinding) -> bool:
@@ -178,7 +184,7 @@ def _united(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _event(
-    plan: Plan,
+    show: Callable[[bytes], str],
     members: Sequence[PlacedFinding],
     group: Group,
     loss: _Loss,
@@ -187,7 +193,6 @@ def _event(
     times: LogTimes,
 ) -> Event:
     head = members[0]
-    show = plan.inventory.display
     cause = _cause(head, group, partition)
     blocks, blocked_offset = _blocks(members)
     alike = [finding for finding in members if finding.name == head.name]
@@ -195,14 +200,12 @@ def _event(
     ends += [offset for span in loss.offsets for offset in span]
     first, last = min(ends, default=None), max(ends, default=None)
     first_timestamp, last_timestamp = times.span(head.path, first, last)
-    severity = group.severity
+    severity, offsets_lost = group.severity, loss.offset_count
     return Event(
         event=0,
         name=head.name,
         severity=severity,
-        verdict=verdict_of(
-            {**NO_FINDINGS, severity: 1}, sum(f.name == UNREADABLE for f in members)
-        ),
+        verdict=_verdict(severity, is_not_read=any(f.name == UNREADABLE for f in members)),
         file=None if head.path is None else show(head.path),
         topic=partition.topic if partition else head.pattern,
         partition=partition.partition if partition else None,
@@ -211,14 +214,14 @@ def _event(
         last_offset=last,
         first_timestamp=first_timestamp,
         last_timestamp=last_timestamp,
-        next_good_offset=_first_of(f.next_good_offset for f in members),
-        offsets_lost=loss.offset_count,
-        records_lost=loss.offset_count if loss.is_dense else None,
+        next_good_offset=_first_of(members, _NEXT_GOOD_OFFSET),
+        offsets_lost=offsets_lost,
+        records_lost=offsets_lost if loss.is_dense else None,
         blocks=blocks,
         blocked_offset=blocked_offset,
         cause=cause,
-        replica=_first_of(f.replica for f in members),
-        good_replicas=_first_of(f.good_replicas for f in members),
+        replica=_first_of(members, _REPLICA),
+        good_replicas=_first_of(members, _GOOD_REPLICAS),
         findings=len(members),
         files=tuple(dict.fromkeys(show(f.path) for f in members if f.path is not None)),
         action=_action(head, "lost-end" if group.lost_end is not None else cause),
@@ -256,9 +259,10 @@ def _blocks(members: Sequence[PlacedFinding]) -> tuple[str | None, int | None]:
 def _cause(head: PlacedFinding, group: Group, partition: Partition | None) -> str | None:
     if group.lost_end is not None:
         return "lost-end" if _missing_segment(group, partition) is None else "missing-file"
-    is_checkpoint = classify(os.path.basename(head.path or b""))[0] == "offset-checkpoint"
-    if group.is_contradicted and is_checkpoint:
-        return "wrong-checkpoint"
+    if group.is_contradicted:
+        kind, _, _ = classify(os.path.basename(head.path or b""))
+        if kind == "offset-checkpoint":
+            return "wrong-checkpoint"
     return head.cause
 
 
@@ -284,6 +288,8 @@ def _message(members: Sequence[PlacedFinding], group: Group, partition: Partitio
     """Returns what happened in a sentence: the cause, and where else it shows."""
     head, *others = members
     text = head.message
+    if not others and group.lost_end is None:
+        return text
     witnesses = [finding for finding in others if finding.name != head.name]
     is_seen = False
     if group.lost_end is not None:
@@ -324,5 +330,21 @@ def _shown_by(trace: PlacedFinding) -> str:
     return _WITNESSES.get(classify(name)[0]) or f"the finding {trace.name}"
 
 
-def _first_of(values: Iterable[Value | None]) -> Value | None:
-    return next((value for value in values if value is not None), None)
+@cache
+def _verdict(severity: Severity, *, is_not_read: bool) -> Verdict:
+    """What a finding of a severity alone makes of the log."""
+    return verdict_of({**NO_FINDINGS, severity: 1}, int(is_not_read))
+
+
+_NEXT_GOOD_OFFSET: Field[int] = attrgetter("next_good_offset")
+_REPLICA: Field[str] = attrgetter("replica")
+_GOOD_REPLICAS: Field[tuple[str, ...]] = attrgetter("good_replicas")
+
+
+def _first_of(members: Iterable[PlacedFinding], field: Field[Value]) -> Value | None:
+    """The first value of a field that some member has."""
+    for member in members:
+        value = field(member)
+        if value is not None:
+            return value
+    return None

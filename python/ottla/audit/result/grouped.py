@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ottla.audit.catalogue.findings import kinds_of
 from ottla.audit.result.traces import LogEnd, group_findings
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
-    from ottla.audit.result.traces import Group
+    from ottla.audit.result.traces import Groups
     from ottla.logs.inventory import Partition
 
 
@@ -23,7 +24,7 @@ class Grouped(NamedTuple):
     """Sorted by place."""
     partitions: Mapping[bytes, Partition]
     """Those with a finding, by directory."""
-    groups: Sequence[Group]
+    groups: Groups
 
 
 def group_by_cause(plan: Plan, outcome: Outcome, findings: Sequence[PlacedFinding]) -> Grouped:
@@ -34,7 +35,7 @@ def group_by_cause(plan: Plan, outcome: Outcome, findings: Sequence[PlacedFindin
         outcome: what came of it.
         findings: those of its findings that count, sorted by place.
     """
-    directories = {finding.directory for finding in findings}
+    directories = {directory for _, _, directory in kinds_of(findings)}
     partitions = {p.directory: p for p in plan.partitions if p.directory in directories}
     return Grouped(findings, partitions, group_findings(findings, _ends(outcome, partitions)))
 

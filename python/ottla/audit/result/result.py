@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cache, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.catalogue.explain import transaction_commands
-from ottla.audit.catalogue.findings import UNREADABLE, severity_counts
+from ottla.audit.catalogue.findings import UNREADABLE, count_of, kinds_of, severity_counts
 from ottla.audit.judge.collector import OUTCOME_TABLES
 from ottla.audit.judge.transaction_rows import COORDINATOR_TABLES
 from ottla.audit.result.columns import TABLES
@@ -358,10 +358,10 @@ def _selected(
 
 
 def _summary(plan: Plan, outcome: Outcome, shown: ShownFindings) -> Summary:
-    counting = shown.counting
     totals = outcome.files.totals
-    counts, all_counts = severity_counts(counting), severity_counts(outcome.findings)
-    not_read = sum(f.name == UNREADABLE for f in counting)
+    kinds, all_kinds = kinds_of(shown.counting), kinds_of(outcome.findings)
+    counts, all_counts = severity_counts(kinds), severity_counts(all_kinds)
+    not_read = count_of(UNREADABLE, kinds)
     return Summary(
         files=totals.files,
         partitions=sum(p.state != "delete" for p in plan.partitions),
@@ -371,7 +371,7 @@ def _summary(plan: Plan, outcome: Outcome, shown: ShownFindings) -> Summary:
         findings=counts,
         not_read=not_read,
         exit_code=exit_code_of(counts, not_read),
-        verdict=verdict_of(all_counts, sum(f.name == UNREADABLE for f in outcome.findings)),
+        verdict=verdict_of(all_counts, count_of(UNREADABLE, all_kinds)),
         events=shown.event_counts,
         left_out={severity: all_counts[severity] - counts[severity] for severity in counts},
     )
@@ -477,6 +477,7 @@ def _engine_rows(
 ) -> Iterator[Row]:
     """Yields rows of the engine with the names of their partitions and files."""
     values = itemgetter(*(column.name for column in TABLES[name]))
+    show = cache(display_path)
     for number, (partition, row) in enumerate(outcome.tables[name]):
         named = {"topic": partition.topic, "partition": partition.partition, **row}
         if name == "transactions":
@@ -484,9 +485,9 @@ def _engine_rows(
         elif name == "timeline":
             named["blamed_offset"] = blamed.get(number)
         elif name == "differences":
-            named["files"] = [None if path is None else display_path(path) for path in row["files"]]
+            named["files"] = [None if path is None else show(path) for path in row["files"]]
         if "file" in row:
-            named["file"] = display_path(row["file"])
+            named["file"] = show(row["file"])
         yield values(named)
 
 

@@ -7,12 +7,10 @@ which a report shows a few and an exit status none.
 from __future__ import annotations
 
 from functools import cached_property
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from ottla.audit.catalogue.explain import commands
-from ottla.audit.catalogue.findings import by_place, severity_counts
-from ottla.audit.result.columns import EVENTS, FINDINGS
+from ottla.audit.catalogue.explain import commands_at
+from ottla.audit.catalogue.findings import kinds_of
 from ottla.audit.result.grouped import group_by_cause
 from ottla.audit.result.selection import EVERYTHING
 from ottla.logs.names import display
@@ -26,8 +24,18 @@ if TYPE_CHECKING:
     from ottla.audit.result.events import Event
     from ottla.audit.result.grouped import Grouped
     from ottla.audit.result.selection import Selection
-    from ottla.logs.columns import Row
     from ottla.severity import Severity
+
+
+class _Paths(dict[bytes, tuple[str, str]]):
+    """Of each path how it is displayed, relative to the base and whole: findings share them."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def __missing__(self, path: bytes) -> tuple[str, str]:
+        shown = self[path] = self._plan.inventory.display(path), display(path)
+        return shown
 
 
 class ShownFindings:
@@ -36,39 +44,30 @@ class ShownFindings:
     def __init__(self, plan: Plan, outcome: Outcome, selection: Selection) -> None:
         self._plan = plan
         self._outcome = outcome
+        self._paths = _Paths(plan)
         self.counting: Sequence[PlacedFinding] = outcome.findings
         """The findings that count, sorted by place."""
         if selection != EVERYTHING:
-            displayed = [pair for pair in self._displayed if selection.has(pair[0])]
-            selected = {id(placed) for _, placed in displayed}
-            self.counting = [f for f in outcome.findings if id(f) in selected]
-            self._displayed = displayed
+            self.counting = [f for f in outcome.findings if selection.has(self._displayed(f))]
         self._grouped: Grouped = group_by_cause(plan, outcome, self.counting)
         self.event_count = len(self._grouped.groups)
-        self.event_counts: dict[Severity, int] = severity_counts(self._grouped.groups)
+        self.event_counts: dict[Severity, int] = self._grouped.groups.severity_counts
         """Number of events of each severity."""
 
-    def event_rows(self) -> Iterator[Row]:
+    def event_rows(self) -> Iterator[Event]:
         """Yields the rows of the table `events`, the gravest first."""
-        return map(attrgetter(*(column.name for column in EVENTS)), self._events[0])
+        return iter(self._events[0])
 
-    def finding_rows(self) -> Iterator[Row]:
+    def finding_rows(self) -> Iterator[Finding]:
         """Yields the rows of the table `findings`, by file and position."""
         numbers = self._events[1]
-        event_of = {id(f): number for f, number in zip(self.counting, numbers, strict=True)}
-        names = [column.name for column in FINDINGS]
-        values = attrgetter(*names)
-        for finding, placed in self._displayed:
-            row = dict(zip(names, values(finding), strict=True))
-            path = None if placed.path is None else display(placed.path)
-            row["event"] = event_of[id(placed)]
-            row["commands"] = finding.commands or tuple(commands(row, path))
-            yield tuple(row.values())
+        for index in self._order:
+            yield self._displayed(self.counting[index], numbers[index])
 
     @property
     def places(self) -> tuple[str, ...]:
         """For each row of `findings`, the directory of its partition, or its file."""
-        return tuple(self._place_of(finding, placed) for finding, placed in self._displayed)
+        return tuple(self._place_of(self.counting[index]) for index in self._order)
 
     @property
     def segments(self) -> dict[str, list[str]]:
@@ -90,25 +89,44 @@ class ShownFindings:
         return make_events(self._plan, self._outcome, self._grouped)
 
     @cached_property
-    def _displayed(self) -> list[tuple[Finding, PlacedFinding]]:
-        """Findings as displayed, by file and position, each with its original."""
-        plan = self._plan
-        wanted = {finding.directory for finding in self.counting}
-        partitions = {p.directory: p for p in plan.partitions if p.directory in wanted}
-        displayed = []
-        for placed in self.counting:
-            partition = partitions.get(placed.directory or b"")
-            finding = placed.displayed(
-                file=None if placed.path is None else plan.inventory.display(placed.path),
-                topic=partition.topic if partition else placed.pattern,
-                partition=partition.partition if partition else None,
-            )
-            displayed.append((finding, placed))
-        displayed.sort(key=lambda pair: (pair[0].file or "", *by_place(pair[1])[1:]))
-        return displayed
+    def _order(self) -> Sequence[int]:
+        """The findings that count by number, as they are displayed: by file, then by position."""
+        files = [self._file_of(placed) or "" for placed in self.counting]
+        return sorted(range(len(files)), key=files.__getitem__)
 
-    def _place_of(self, finding: Finding, placed: PlacedFinding) -> str:
+    @cached_property
+    def _places(self) -> dict[bytes | None, tuple[str | None, int | None]]:
+        """Topic and partition of the directories with a finding."""
+        wanted = {directory for _, _, directory in kinds_of(self._outcome.findings)}
+        found = {p.directory: p for p in self._plan.partitions if p.directory in wanted}
+        return {directory: (p.topic, p.partition) for directory, p in found.items()}
+
+    def _displayed(self, placed: PlacedFinding, event: int | None = None) -> Finding:
+        file, path = (None, None) if placed.path is None else self._paths[placed.path]
+        place = self._places.get(placed.directory or b"", (placed.pattern, None))
+        return placed.displayed(
+            file=file,
+            topic=place[0],
+            partition=place[1],
+            commands=tuple(
+                commands_at(
+                    place,
+                    path,
+                    name=placed.name,
+                    severity=placed.severity,
+                    position=placed.position,
+                    first_offset=placed.first_offset,
+                )
+            ),
+            event=event,
+        )
+
+    def _file_of(self, placed: PlacedFinding) -> str | None:
+        return None if placed.path is None else self._paths[placed.path][0]
+
+    def _place_of(self, placed: PlacedFinding) -> str:
         inventory = self._plan.inventory
         if placed.directory not in (None, inventory.base):
             return inventory.display(placed.directory)
-        return finding.file or finding.topic or ""
+        topic, _ = self._places.get(placed.directory or b"", (placed.pattern, None))
+        return self._file_of(placed) or topic or ""

@@ -9,13 +9,14 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla import _engine
+from ottla.logs.lazy import LazySequence
 from ottla.logs.names import classify
+from ottla.severity import SEVERITIES, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ottla.audit.catalogue.finding import PlacedFinding
-    from ottla.severity import Severity
 
 INDEXES = ("offset-index", "time-index", "transaction-index")
 """Kinds of files whose entries alone do not prove that the log was longer."""
@@ -49,14 +50,34 @@ class Group(NamedTuple):
     """Whether the head claims offsets beyond the end that no other file confirms."""
 
 
-def group_findings(findings: Sequence[PlacedFinding], ends: Mapping[bytes, LogEnd]) -> list[Group]:
+class Groups(LazySequence[Group]):
+    """Groups, made as they are read: how grave they are is known before."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self, found: _engine.FindingGroups) -> None:
+        self._found = found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def _item(self, number: int) -> Group:
+        return Group._make(self._found.row(number))
+
+    @property
+    def severity_counts(self) -> dict[Severity, int]:
+        """The number of each severity, in descending order, including zeros."""
+        return dict(zip(SEVERITIES, self._found.severity_counts(), strict=True))
+
+
+def group_findings(findings: Sequence[PlacedFinding], ends: Mapping[bytes, LogEnd]) -> Groups:
     """Returns the findings in groups of one cause; every finding is in one of them.
 
     Args:
         findings: all findings, sorted by place.
         ends: the ends of logs, by directory; those that are not known are left out.
     """
-    return [Group._make(row) for row in _engine.group_findings(findings, ends)]
+    return Groups(_engine.group_findings(findings, ends))
 
 
 def is_index(path: bytes | None) -> bool:
