@@ -212,7 +212,7 @@ def test_an_empty_log_says_that_it_is(run: Run, tmp_path: Path) -> None:
     assert (ran.status, ran.out, ran.err) == (
         0,
         "",
-        f"ottla: {path}: no record; the log is empty\n",
+        f"ottla: {path}: no record; the log holds no batch\n",
     )
 
 

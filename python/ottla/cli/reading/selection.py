@@ -180,7 +180,7 @@ def _extent(source: Source, storage_options: dict[str, str]) -> str:
         return (
             f"the log holds none from its start, offset {start}, on"
             if start
-            else "the log is empty"
+            else "the log holds no batch"
         )
     last = first
     for place in reversed(places):
