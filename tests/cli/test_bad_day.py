@@ -56,6 +56,17 @@ def test_a_log_of_nothing_but_noise_is_no_comfort(run: Run, tmp_path: Path) -> N
     assert "Do first: copy the partition" in out
 
 
+def test_offsets_of_a_missing_file_within_a_log_are_not_said_to_be_assigned_again(
+    run: Run, tmp_path: Path
+) -> None:
+    segments = {offset: batch(offset) for offset in (0, 3, 6)}
+    partition = write_partition(tmp_path / "orders-0", segments)
+    (partition / segment_name(3)).unlink()
+    out = joined(run("audit", tmp_path).out)
+    assert "Lost: 3 records: offsets 3 to 5 of orders-0." in out
+    assert "assigns" not in out
+
+
 def test_destroyed_logs_are_looked_for_before_a_start_makes_them_empty(
     run: Run, tmp_path: Path
 ) -> None:

@@ -35,9 +35,6 @@ RESTARTS: dict[str, tuple[Severity, str]] = {
 }
 """What a start can do to a partition, worst first, and how grave that is."""
 
-LOST_ENDS = ("lost-end", "missing-file")
-"""Causes by which a broker that starts as leader assigns offsets again."""
-
 LOOK_FIRST = (
     "before the broker starts, look for the lost offsets on the other replicas and in backups, and"
     " copy the log directory: as leader it assigns them again. Then"
@@ -193,9 +190,17 @@ def _lost_ends(result: AuditResult) -> Iterator[Line]:
         yield "Lost", f"{text} {'it' if one else 'they'} ever did.", "warning"
 
 
+def _is_lost_end(event: Event) -> bool:
+    """Whether a broker that starts as leader assigns the offsets of an event again."""
+    if event["cause"] == "missing-file":
+        # One in the midst of a log leaves a hole that stays.
+        return event["next_good_offset"] is None
+    return bool(event["cause"] == "lost-end")
+
+
 def _assigned_again(losing: Sequence[Event]) -> Iterator[Line]:
     """Yields the offsets behind the ends of logs, which a start does not bring back."""
-    lost = [event for event in losing if event["cause"] in LOST_ENDS]
+    lost = [event for event in losing if _is_lost_end(event)]
     if lost:
         text = "a broker that starts as leader assigns lost offsets to other records"
         yield "Next start", f"{text}: {_places(lost)}.", "error"
@@ -346,7 +351,7 @@ def _first_step(
     step = first_step(result)
     if step is not None or not grave:
         prefix = "before the broker starts, "
-        is_lost = any(e["cause"] in LOST_ENDS and e["offsets_lost"] for e in grave)
+        is_lost = any(_is_lost_end(event) and event["offsets_lost"] for event in grave)
         if step is not None and is_lost and not step.startswith("do not start"):
             step = f"{LOOK_FIRST} {step.removeprefix(prefix)}"
         return step
