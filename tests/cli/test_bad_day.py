@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.commands import Run
 from support.logs import META_PROPERTIES, segment_name, write_log_directory, write_partition
-from support.small_log import SECOND, SIZE, batch, write_checkpoint, write_orders
+from support.small_log import PARTITION, SECOND, SIZE, batch, write_checkpoint, write_orders
 
 
 def joined(text: str) -> str:
@@ -65,6 +65,37 @@ def test_offsets_of_a_missing_file_within_a_log_are_not_said_to_be_assigned_agai
     out = joined(run("audit", tmp_path).out)
     assert "Lost: 3 records: offsets 3 to 5 of orders-0." in out
     assert "assigns" not in out
+
+
+@pytest.mark.parametrize("deleted", [(3,), (3, 6), (9,)])
+def test_lost_offsets_in_files_that_the_start_deletes_are_copied_first(
+    run: Run, tmp_path: Path, deleted: tuple[int, ...]
+) -> None:
+    # LogLoader.removeTempFilesAndCollectSwapFiles deletes every .deleted file.
+    segments = {offset: batch(offset) for offset in (0, 3, 6, 9)}
+    partition = write_partition(tmp_path / "orders-0", segments)
+    write_checkpoint(tmp_path / "recovery-point-offset-checkpoint", {PARTITION: 12})
+    for offset in deleted:
+        name = segment_name(offset)
+        (partition / name).rename(partition / f"{name}.deleted")
+    out = joined(run("audit", tmp_path).out)
+    names = [f"{segment_name(offset)}.deleted" for offset in deleted]
+    assert f"Next start: it deletes orders-0/{names[0]}" in out
+    assert f"Do first: before the broker starts, copy {names[0]}" in out
+    for name in names:
+        assert f"$ cp -a {tmp_path}/orders-0/{name} COPY/{name.removesuffix('.deleted')}" in out
+
+
+def test_files_that_the_start_deletes_are_no_news_where_no_offset_is_missing(
+    run: Run, tmp_path: Path
+) -> None:
+    write_orders(tmp_path)
+    left = tmp_path / PARTITION / f"{segment_name(0)}.deleted"
+    left.write_bytes(batch(0))
+    write_checkpoint(tmp_path / "replication-offset-checkpoint", {PARTITION: 19})
+    out = joined(run("audit", tmp_path).out)
+    assert "deletes" not in out
+    assert "COPY" not in out
 
 
 def test_destroyed_logs_are_looked_for_before_a_start_makes_them_empty(

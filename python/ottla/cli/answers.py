@@ -61,10 +61,11 @@ def answers(
         remedies: what to do about findings.
     """
     grave = [e for e in events if e["severity"] != "info" and e["name"] != UNREADABLE]
-    starts = [*_refused(result), *_starts(result)]
+    starts: list[Line] = [*_refused(result), *_starts(result)]
     if not (grave or starts):
         return
     losing = [event for event in events if event["offsets_lost"]]
+    starts += _deleted((heads[event["event"]] for event in losing), remedies)
     where = " in what could be read" if result.summary.not_read else ""
     missing = list(_missing_partitions(result))
     uncounted = [*_lost_ends(result), *missing]
@@ -161,6 +162,13 @@ def _starts(result: AuditResult) -> Iterator[Line]:
     if unknown:
         places = [f"{row['directory']} ({row['message']})" for row in unknown]
         yield "Next start", f"{_few(places)}.", "warning"
+
+
+def _deleted(heads: Iterable[Mapping[str, Any]], remedies: Remedies) -> Iterator[Line]:
+    """Yields the files that the next start deletes, and which may hold what is lost."""
+    held = [path for head in heads for path in remedies.leftovers.holding(head)]
+    if held:
+        yield "Next start", f"it deletes {_few(held)}, which may hold them.", "error"
 
 
 def _missing_partitions(result: AuditResult) -> Iterator[Line]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ottla.audit.catalogue.explain import offset_after
 from ottla.audit.catalogue.findings import UNREADABLE
 from ottla.cli.copies import Copies
+from ottla.cli.leftovers import Leftovers
 from ottla.logs.names import LOG_START_OFFSETS, classify, display
 from ottla.words import listed
 
@@ -54,6 +55,7 @@ class Remedies:
             self._deeds.setdefault(deed.log_directory, []).append(deed)
         self._base = result.directory
         self._copies = Copies(result)
+        self.leftovers = Leftovers(result)
         self._segments = result.finding_segments
         self._gaps: dict[str, list[str]] = {}
         """The segments of each directory before which offsets are missing."""
@@ -79,6 +81,8 @@ class Remedies:
             return _unread(finding)
         if finding["file"] is None:
             return None
+        if remedy := self.leftovers.remedy(finding):
+            return remedy
         if finding["topic"] is None:
             is_tail = finding["name"] in TAILS and is_unbounded(finding)
             return _compared(is_cut=True) if is_tail else None
@@ -208,12 +212,14 @@ class Remedies:
             return SEE_NEXT_START
         if finding["name"] == "epoch-checkpoint-mismatch":
             return (
-                "The next start opens the log. Followers truncate theirs by this file: stop the"
-                " broker, and replace it by the one that ottla rebuild writes."
+                "Stop the broker, and replace leader-epoch-checkpoint by the one that ottla rebuild"
+                " writes: followers truncate their logs by it. The next start opens the log even"
+                " so."
             )
         directory, _ = os.path.split(finding["file"])
         after = self._other_start(directory, is_alone=is_alone)
-        return " ".join(["The next start opens the log as it is.", *after])
+        compare = "Compare the batch with another replica; the next start opens the log as it is."
+        return " ".join([compare, *after])
 
     def cure(self, finding: Mapping[str, Any]) -> str | None:
         """How to take the records from a copy that has them, where one is known."""
@@ -222,6 +228,8 @@ class Remedies:
 
     def commands_of(self, finding: Mapping[str, Any]) -> list[str]:
         """Commands of the remedy."""
+        if commands := self.leftovers.commands(finding):
+            return commands
         if finding["file"] is None or finding["name"] not in (*TAILS, *UNREADABLE_BATCHES):
             return []
         lines = self._cure_lines(finding)
