@@ -91,8 +91,9 @@ def test_the_audit_is_a_function_and_a_package_whatever_is_imported_first(use: s
 
 
 def test_every_public_name_is_there_and_listed() -> None:
-    program = "import ottla; missing = {*ottla.__all__} - {*dir(ottla)}; print(missing or 'none')"
-    assert printed_by(program) == "none\n"
+    for name in ("ottla", "ottla.client", "ottla.records"):
+        program = f"import {name} as p; print({{*p.__all__}} - {{*dir(p)}} or 'none')"
+        assert printed_by(program) == "none\n"
     names = "from ottla import *; import ottla; print(len({*ottla.__all__} - {*globals()}))"
     assert printed_by(names) == "0\n"
     for package in (ottla, sys.modules["ottla.audit"]):

@@ -287,3 +287,7 @@ __all__ = [
     "run_transaction",
     "run_transaction_async",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

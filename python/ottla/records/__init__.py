@@ -390,3 +390,7 @@ def arrow_column(column: object) -> tuple[Any, ...]:
         np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8),
         (np.frombuffer(validity, np.uint8), start) if validity else None,
     )
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
