@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ottla.cli.words import shell_path
@@ -29,13 +30,21 @@ class Leftovers:
 
     def __init__(self, result: AuditResult) -> None:
         self._base = result.directory
-        self._of: dict[str, list[str]] = {}
-        """The paths in each directory, relative to what was audited."""
-        for row in result.findings:
-            if row["name"] == "leftover-file" and row["file"] is not None:
+        self._files = result.files
+
+    @cached_property
+    def _of(self) -> dict[str, list[str]]:
+        """The paths in each directory, relative to what was audited.
+
+        Not by their findings, which may have been left out.
+        """
+        found: dict[str, list[str]] = {}
+        for row in self._files:
+            if row["state"] == "deleted" and row["kind"] == "segment":
                 directory, name = os.path.split(row["file"])
                 if _DELETED.fullmatch(name):
-                    self._of.setdefault(directory, []).append(row["file"])
+                    found.setdefault(directory, []).append(row["file"])
+        return found
 
     def holding(self, finding: Mapping[str, Any]) -> list[str]:
         """The files that begin within the offsets that a finding says are missing."""
