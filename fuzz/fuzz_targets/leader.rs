@@ -145,8 +145,8 @@ impl Run {
             Step::Follow { batch, base_offset } => {
                 if let Some(records) = self.build(batch, *base_offset) {
                     let before = self.leader.state().log_end_offset();
-                    let verdict =
-                        self.leader.append_as_follower(&records, self.now_ms, &mut self.validator);
+                    let request = AppendRequest::replication(self.now_ms);
+                    let verdict = self.leader.append(&records, &request, &mut self.validator);
                     assert!(verdict.outcome.is_ok() || !self.is_longer_than(before));
                 }
             }
