@@ -25,6 +25,8 @@ CRATES = (
     "ottla-leader",
     "ottla-plane",
     "ottla-audit",
+    "ottla-py-batches",
+    "ottla-py-logs",
     "ottla-py",
 )
 

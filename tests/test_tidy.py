@@ -14,6 +14,9 @@ LOCKS = ("Cargo.lock",)
 # The engine's crates of safe code, lowest first: each may use those before it.
 ENGINE = ("ottla-format", "ottla-log", "ottla-leader", "ottla-plane", "ottla-audit")
 
+# Those that convert between Python and the engine.
+PYTHON = ("ottla-py-batches", "ottla-py-logs", "ottla-py")
+
 
 def texts() -> Iterator[tuple[str, str]]:
     """Name and content of every file somebody wrote by hand."""
@@ -81,12 +84,13 @@ def test_nothing_is_left_open_in_a_comment() -> None:
 
 
 def test_unsafe_code_stands_in_the_kernels_alone() -> None:
-    assert matches_in_rust(r"\bunsafe\b", *ENGINE, "ottla-py") == []
-    glue = (ROOT / "rust/ottla-py/src/lib.rs").read_text(encoding="utf-8")
+    assert matches_in_rust(r"\bunsafe\b", *ENGINE, *PYTHON) == []
     for crate in ENGINE:
         lib = (ROOT / f"rust/{crate}/src/lib.rs").read_text(encoding="utf-8")
         assert "#![forbid(unsafe_code)]" in lib
-    assert "#![deny(unsafe_code)]" in glue
+    for crate in PYTHON:
+        glue = (ROOT / f"rust/{crate}/src/lib.rs").read_text(encoding="utf-8")
+        assert "#![deny(unsafe_code)]" in glue
 
 
 def test_every_unsafe_block_says_why_it_is_sound() -> None:
@@ -102,12 +106,12 @@ def test_every_unsafe_block_says_why_it_is_sound() -> None:
 
 def test_no_rust_code_panics_on_purpose() -> None:
     pattern = r"\.unwrap\(\)|\.expect\(|\b(panic|unreachable|todo|unimplemented)!"
-    assert matches_in_rust(pattern, "ottla-kernels", *ENGINE, "ottla-py") == []
+    assert matches_in_rust(pattern, "ottla-kernels", *ENGINE, *PYTHON) == []
 
 
 def test_no_rust_code_panics_where_an_assertion_fails() -> None:
     """What must hold is shown by the compiler, by a test, or by an error; kernels check memory."""
-    assertions = matches_in_rust(r"\bassert(_eq|_ne)?!", *ENGINE, "ottla-py")
+    assertions = matches_in_rust(r"\bassert(_eq|_ne)?!", *ENGINE, *PYTHON)
     # One that the compiler evaluates.
     assert [line for line in assertions if ": const _: () = assert!" not in line] == []
     held = matches_in_rust(r"\bassert(_eq|_ne)?!", "ottla-kernels")
@@ -119,18 +123,18 @@ def test_no_rust_code_panics_where_an_assertion_fails() -> None:
 
 def test_nothing_is_borrowed_while_python_is_called() -> None:
     """What a thread keeps between calls is taken out and put back: a `RefCell` would panic."""
-    assert matches_in_rust(r"borrow_mut|\.borrow\(\)\.|with_borrow|\bRefCell\b", "ottla-py") == []
+    assert matches_in_rust(r"borrow_mut|\.borrow\(\)\.|with_borrow|\bRefCell\b", *PYTHON) == []
     # With the interpreter's lock or without it, a panic in the engine becomes our exception.
-    calls = matches_in_rust(r"\.detach\(", "ottla-py")
-    assert [line.split(":")[0] for line in calls] == ["rust/ottla-py/src/calls.rs"]
+    calls = matches_in_rust(r"\.detach\(", *PYTHON)
+    assert [line.split(":")[0] for line in calls] == ["rust/ottla-py-batches/src/calls.rs"]
 
 
 def test_indexing_is_allowed_by_item_alone_and_with_the_reason() -> None:
     lint = "clippy::indexing_slicing"
-    for crate in (*ENGINE, "ottla-py", "ottla-kernels"):
+    for crate in (*ENGINE, *PYTHON, "ottla-kernels"):
         lib = (ROOT / f"rust/{crate}/src/lib.rs").read_text(encoding="utf-8")
         assert lint in lib, crate
-    for path in rust_sources("ottla-kernels", *ENGINE, "ottla-py"):
+    for path in rust_sources("ottla-kernels", *ENGINE, *PYTHON):
         code = "\n".join(line for _, line in code_of(path.read_text(encoding="utf-8")))
         for attribute in re.findall(r"#!?\[(?:allow|expect)\([^]]*\)\]", code):
             if lint in attribute:

@@ -1,0 +1,7 @@
+//! Columns and tables for Arrow.
+
+pub mod fetched;
+pub mod split;
+mod spread;
+pub mod tables;
+pub mod verdicts;
