@@ -75,6 +75,7 @@ def test_rows_of_one_timestamp_need_no_numpy(root: Path) -> None:
         ("build_batch_from_columns([5], None, None)", "Pass records"),
         ("rows_by_partition([0], 1)", "Pass records"),
         ("partitions_of([b'a'], 3)", "Take murmur2 of each key"),
+        ("arrow_column([b'a'])", "Pass records"),
     ],
 )
 def test_what_takes_or_gives_arrays_is_an_error_there(call: str, instead: str, root: Path) -> None:
@@ -82,6 +83,27 @@ def test_what_takes_or_gives_arrays_is_an_error_there(call: str, instead: str, r
     assert done.returncode == 1
     assert "ImportError: columns need NumPy" in done.stderr
     assert f"it has no SSE4.2. {instead} instead" in done.stderr
+
+
+def test_a_producer_is_there_without_numpy_and_says_so_of_columns(root: Path) -> None:
+    program = (
+        "from ottla.client import Producer; import sys; print('numpy' in sys.modules);"
+        "from ottla.client.producer.columns import rows_of; rows_of([b'a'], None, 5, None, 5)"
+    )
+    done = run_on(OLD, "-c", program, root=root)
+    assert done.stdout == "False\n"
+    assert "it has no SSE4.2. Send each record instead" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "call", ["validate_column([0], b'', None", "split_column([0], b'', None, 'valid'"]
+)
+def test_columns_of_sets_are_an_error_there(call: str, root: Path) -> None:
+    names = ("now_ms", "api_version", "base_offset", "leader_epoch", "origin")
+    names += ("transactional_id", "profile")
+    options = ", ".join(f"{name}=None" for name in names)
+    done = run_on(OLD, "-c", f"from ottla.records import *; {call}, {options})", root=root)
+    assert "it has no SSE4.2. Pass records instead" in done.stderr
 
 
 def test_a_long_view_of_bytes_is_read_and_checked_without_numpy(root: Path) -> None:

@@ -43,6 +43,7 @@ from ottla._engine import (
     read_batches,
     read_columns,
     release_differences,
+    require_numpy,
     rows_by_partition,
     split_column,
     validate,
@@ -369,6 +370,7 @@ def build_message_set(
 
 def arrow_column(column: object) -> tuple[Any, ...]:
     """Returns offsets, data and validity of an Arrow array of byte strings as NumPy arrays."""
+    require_numpy("Pass records")
     import numpy as np
 
     try:

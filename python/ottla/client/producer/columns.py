@@ -6,15 +6,14 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ottla.client.errors import IllegalArgumentError
 from ottla.client.producer.rows import Rows
-from ottla.records import arrow_column, partitions_of
+from ottla.records import arrow_column, partitions_of, require_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from ottla.client.producer.accumulator import Topic
@@ -53,7 +52,11 @@ def rows_of(
 
     Raises:
         IllegalArgumentError: they have different lengths, or are of no known kind.
+        ImportError: this CPU cannot load NumPy.
     """
+    require_numpy("Send each record")
+    import numpy as np
+
     columns = {"values": _column(values, "values"), "keys": _column(keys, "keys")}
     counts = {name: _count(column) for name, column in columns.items() if column is not None}
     timestamps: Any = now_ms if timestamps_ms is None else timestamps_ms
@@ -83,6 +86,8 @@ def partition_chooser(
             return None
         return lambda topic, now_ms: _by_key(core, rows, topic, now_ms)
 
+    import numpy as np
+
     def each(topic: Topic, now_ms: int) -> NDArray[np.int32]:
         keys = _objects(rows.keys, rows.count)
         values = _objects(rows.values, rows.count)
@@ -106,6 +111,8 @@ def _by_key(core: ProducerCore, rows: Rows, topic: Topic, now_ms: int) -> NDArra
 
 def _column(column: Any, name: str) -> Any:
     """Returns a column of bytes as the engine takes it: a list, or offsets and data."""
+    import numpy as np
+
     if column is None or isinstance(column, list):
         return column
     if isinstance(column, tuple):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from ottla.client.delivery.promises import Place
@@ -27,6 +26,8 @@ class Receipt:
     """
 
     def __init__(self, topic: str, count: int, when_done: Callable[[Receipt], None]) -> None:
+        import numpy as np
+
         self.topic = topic
         self.partitions: NDArray[np.int32] = np.full(count, -1, np.int32)
         self.offsets: NDArray[np.int64] = np.full(count, -1, np.int64)
@@ -97,6 +98,8 @@ class ReceiptRun:
 
     def succeed(self, place: Place) -> None:
         """The records are in the log."""
+        import numpy as np
+
         rows: Any = self._rows
         if isinstance(rows, range):
             rows = slice(rows.start, rows.stop)
