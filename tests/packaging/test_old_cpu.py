@@ -99,8 +99,8 @@ def test_a_producer_is_there_without_numpy_and_says_so_of_columns(root: Path) ->
     "call", ["validate_column([0], b'', None", "split_column([0], b'', None, 'valid'"]
 )
 def test_columns_of_sets_are_an_error_there(call: str, root: Path) -> None:
-    names = ("now_ms", "api_version", "base_offset", "leader_epoch", "origin")
-    names += ("transactional_id", "profile")
+    names = ["now_ms", "api_version", "base_offset", "leader_epoch", "origin"]
+    names += ["transactional_id", "profile"]
     options = ", ".join(f"{name}=None" for name in names)
     done = run_on(OLD, "-c", f"from ottla.records import *; {call}, {options})", root=root)
     assert "it has no SSE4.2. Pass records instead" in done.stderr

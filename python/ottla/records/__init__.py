@@ -119,6 +119,7 @@ __all__ = [
     "read_batches",
     "read_columns",
     "release_differences",
+    "require_numpy",
     "rows_by_partition",
     "split_column",
     "validate",
