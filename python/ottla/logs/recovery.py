@@ -293,8 +293,15 @@ def places_of(partition: Partition, files: Files) -> dict[bytes, Place]:
     Raises:
         OSError: see `list_places`.
     """
-    if not partition.is_whole or store_of(partition.directory) is None:
-        return list_places(partition.directory, files)
+    directory = partition.directory
+    if store_of(directory) is None:
+        # Most hold regular files alone, of which a name is all that is asked.
+        (plain,) = _engine.list_plain_partitions([directory])
+        if plain is not None:
+            return {name: files.place(join(directory, name)) for name in plain[0]}
+        return list_places(directory, files)
+    if not partition.is_whole:
+        return list_places(directory, files)
     return {
         file.name: files.place(file.path, file.size)
         for file in partition.files

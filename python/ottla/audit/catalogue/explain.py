@@ -84,26 +84,27 @@ def commands(finding: Mapping[str, Any], path: str | None) -> list[str]:
         path: path of its file, relative to the user's working directory or absolute.
     """
     place = finding["topic"], finding["partition"]
-    return commands_at(
-        place,
-        path,
-        name=finding["name"],
-        severity=finding["severity"],
-        position=finding["position"],
-        first_offset=finding["first_offset"],
-    )
+    kind = finding["name"], finding["severity"]
+    return commands_at(place, path, kind, finding["position"], finding["first_offset"])
 
 
 def commands_at(
     place: tuple[str | None, int | None],
     path: str | None,
-    *,
-    name: str,
-    severity: Severity,
+    kind: tuple[str, Severity],
     position: int | None,
     first_offset: int | None,
 ) -> list[str]:
-    """Returns the `commands` of a finding by its fields; `place` is its topic and partition."""
+    """Returns the `commands` of a finding by its fields.
+
+    Args:
+        place: its topic and partition.
+        path: see `commands`.
+        kind: its name and severity.
+        position: in the file.
+        first_offset: the first that it is about.
+    """
+    name, severity = kind
     if name == "open-transaction" and place[1] is not None:
         # However old it is, only its coordinator can tell that it hangs.
         return [_find_hanging(*place)]

@@ -43,12 +43,11 @@ class PlacedFinding(NamedTuple):
 
     def displayed(
         self,
-        *,
         file: str | None,
         topic: str | None,
         partition: int | None,
-        commands: tuple[str, ...] = (),
-        event: int | None = None,
+        commands: tuple[str, ...],
+        event: int | None,
     ) -> Finding:
         """Returns the finding as displayed in tables and reports.
 
@@ -59,29 +58,35 @@ class PlacedFinding(NamedTuple):
             commands: where it has none of its own.
             event: the number of its event.
         """
-        # Sentences and commands quote names of strangers.
+        own, replicas = self.commands, self.good_replicas
+        # Sentences and commands quote names of strangers. In the order of the fields, without their
+        # names: a log may have thousands.
         return Finding(
-            name=self.name,
-            severity=self.severity,
-            file=file,
-            topic=topic,
-            partition=partition,
-            position=self.position,
-            size=self.size,
-            first_offset=self.first_offset,
-            last_offset=self.last_offset,
-            record_index=self.record_index,
-            producer_id=self.producer_id,
-            next_good_offset=self.next_good_offset,
-            cause=self.cause,
-            replica=visible_all(self.replica),
-            good_replicas=visible_all(self.good_replicas),
-            commands=visible_all(self.commands) or commands,
-            expected=visible_all(self.expected),
-            found=visible_all(self.found),
-            message=visible(self.message),
-            event=event,
+            self.name,
+            self.severity,
+            file,
+            topic,
+            partition,
+            self.position,
+            self.size,
+            self.first_offset,
+            self.last_offset,
+            self.record_index,
+            self.producer_id,
+            self.next_good_offset,
+            self.cause,
+            _visible(self.replica),
+            None if replicas is None else visible_all(replicas),
+            visible_all(own) if own else commands,
+            _visible(self.expected),
+            _visible(self.found),
+            visible(self.message),
+            event,
         )
+
+
+def _visible(text: str | None) -> str | None:
+    return None if text is None else visible(text)
 
 
 class Finding(NamedTuple):

@@ -7,6 +7,7 @@ objects they would take gigabytes; packed, a partition takes a few hundred bytes
 from __future__ import annotations
 
 from functools import cached_property, partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla import _engine
@@ -104,17 +105,35 @@ class PackedLogs:
 
     def rows(self, table: str) -> Iterator[tuple[Partition, dict[str, Any]]]:
         """Yields the rows of a table, each with its partition; a column `file` has paths."""
-        if not self.count(table):
-            return
         columns = _COLUMNS[table]
-        for log, packed in zip(self._logs, self._packed, strict=True):
-            if log.partition is None or packed is None:
-                continue
-            for values in _all_rows(partial(packed.rows, table)):
-                row = dict(zip(columns, values, strict=True))
-                if "file" in row:
-                    row["file"] = log.files[row["file"]].path
-                yield log.partition, row
+        for log, partition, values in self._unpacked(table):
+            row = dict(zip(columns, values, strict=True))
+            if "file" in row:
+                row["file"] = log.files[row["file"]].path
+            yield partition, row
+
+    def rows_in(
+        self, table: str, columns: Sequence[str], show: Callable[[bytes], str]
+    ) -> Iterator[Row]:
+        """Yields the rows of a table with some columns, among them topic and partition.
+
+        A column `file` has what `show` makes of the path.
+        """
+        known = [*_COLUMNS[table], "topic", "partition"]
+        file_at = known.index("file") if "file" in known else None
+        wanted = itemgetter(*(known.index(column) for column in columns))
+        for log, partition, values in self._unpacked(table):
+            row = [*values, partition.topic, partition.partition]
+            if file_at is not None:
+                row[file_at] = show(log.files[row[file_at]].path)
+            yield wanted(row)
+
+    def _unpacked(self, table: str) -> Iterator[tuple[Log, Partition, Row]]:
+        """Yields the rows of a table as the engine has them."""
+        for log, packed in zip(self._logs, self._packed, strict=True) if self.count(table) else ():
+            if log.partition is not None and packed is not None:
+                for values in _all_rows(partial(packed.rows, table)):
+                    yield log, log.partition, values
 
 
 def _all_rows(unpacked: Callable[[int], Sequence[Row] | None]) -> Iterator[Row]:
@@ -181,6 +200,14 @@ class PackedRows:
 
     def __iter__(self) -> Iterator[tuple[Partition, dict[str, Any]]]:
         return self._logs.rows(self._table)
+
+    def has(self, columns: Iterable[str]) -> bool:
+        """Whether `rows_in` knows all of some columns."""
+        return {*columns} <= {*_COLUMNS[self._table], "topic", "partition"}
+
+    def rows_in(self, columns: Sequence[str], show: Callable[[bytes], str]) -> Iterator[Row]:
+        """See `PackedLogs.rows_in`."""
+        return self._logs.rows_in(self._table, columns, show)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PackedRows) and list(self) == list(other)

@@ -108,7 +108,7 @@ class _Loss(NamedTuple):
 
     @property
     def offset_count(self) -> int:
-        return sum(last - first + 1 for first, last in self.offsets)
+        return sum([last - first + 1 for first, last in self.offsets])
 
 
 def make_events(plan: Plan, outcome: Outcome, grouped: Grouped) -> tuple[list[Event], list[int]]:
@@ -127,7 +127,7 @@ def make_events(plan: Plan, outcome: Outcome, grouped: Grouped) -> tuple[list[Ev
     for number, index in enumerate(in_order, 1):
         for member in groups[index].members:
             numbers[member] = number
-    return [Event(n, *events[index][1:]) for n, index in enumerate(in_order, 1)], numbers
+    return [Event._make((n, *events[at][1:])) for n, at in enumerate(in_order, 1)], numbers
 
 
 def _losses(
@@ -194,39 +194,44 @@ def _event(
 ) -> Event:
     head = members[0]
     cause = _cause(head, group, partition)
-    blocks, blocked_offset = _blocks(members)
-    alike = [finding for finding in members if finding.name == head.name]
-    ends = [o for f in alike for o in (f.first_offset, f.last_offset) if o is not None]
-    ends += [offset for span in loss.offsets for offset in span]
-    first, last = min(ends, default=None), max(ends, default=None)
-    first_timestamp, last_timestamp = times.span(head.path, first, last)
+    first, last = _reach(members, loss)
     severity, offsets_lost = group.severity, loss.offset_count
+    action_for = "lost-end" if group.lost_end is not None else cause
+    # In the order of the fields: with their names it takes as long as all else.
     return Event(
-        event=0,
-        name=head.name,
-        severity=severity,
-        verdict=_verdict(severity, is_not_read=any(f.name == UNREADABLE for f in members)),
-        file=None if head.path is None else show(head.path),
-        topic=partition.topic if partition else head.pattern,
-        partition=partition.partition if partition else None,
-        position=head.position,
-        first_offset=first,
-        last_offset=last,
-        first_timestamp=first_timestamp,
-        last_timestamp=last_timestamp,
-        next_good_offset=_first_of(members, _NEXT_GOOD_OFFSET),
-        offsets_lost=offsets_lost,
-        records_lost=offsets_lost if loss.is_dense else None,
-        blocks=blocks,
-        blocked_offset=blocked_offset,
-        cause=cause,
-        replica=_first_of(members, _REPLICA),
-        good_replicas=_first_of(members, _GOOD_REPLICAS),
-        findings=len(members),
-        files=tuple(dict.fromkeys(show(f.path) for f in members if f.path is not None)),
-        action=_action(head, "lost-end" if group.lost_end is not None else cause),
-        message=_message(members, group, partition),
+        0,
+        head.name,
+        severity,
+        _verdict(severity, UNREADABLE in [f.name for f in members]),
+        None if head.path is None else show(head.path),
+        partition.topic if partition else head.pattern,
+        partition.partition if partition else None,
+        head.position,
+        first,
+        last,
+        *times.span(head.path, first, last),
+        _first_of(members, _NEXT_GOOD_OFFSET),
+        offsets_lost,
+        offsets_lost if loss.is_dense else None,
+        *_blocks(members),
+        cause,
+        _first_of(members, _REPLICA),
+        _first_of(members, _GOOD_REPLICAS),
+        len(members),
+        tuple(dict.fromkeys([show(f.path) for f in members if f.path is not None])),
+        _action(head.name, head.cause, action_for),
+        _message(members, group, partition),
     )
+
+
+def _reach(members: Sequence[PlacedFinding], loss: _Loss) -> tuple[int | None, int | None]:
+    """Returns the first and the last of the offsets of an event."""
+    name = members[0].name
+    ends = [o for f in members if f.name == name for o in (f.first_offset, f.last_offset)]
+    if loss.offsets:
+        ends += [offset for span in loss.offsets for offset in span]
+    known = [offset for offset in ends if offset is not None]
+    return (min(known), max(known)) if known else (None, None)
 
 
 def _weight(event: Event) -> tuple[int, int, int, str, int]:
@@ -244,16 +249,21 @@ def _blocks(members: Sequence[PlacedFinding]) -> tuple[str | None, int | None]:
     """Returns the consumers that do not get past the event, and the offset where they stop."""
     found: dict[str, int] = {}
     for finding in members:
-        stops = explain(finding.name).stops
-        is_grave = finding.severity == "error" or (
-            stops == "read_committed" and finding.severity == "warning"
-        )
-        if stops is not None and is_grave and finding.first_offset is not None:
-            found[stops] = min(finding.first_offset, found.get(stops, finding.first_offset))
-    for reader in ("all", "read_committed"):
+        stops, first = _stopped(finding.name, finding.severity), finding.first_offset
+        if stops is not None and first is not None:
+            found[stops] = min(first, found.get(stops, first))
+    for reader in ("all", "read_committed") if found else ():
         if reader in found:
             return reader, found[reader]
     return None, None
+
+
+@cache
+def _stopped(name: str, severity: Severity) -> str | None:
+    """Returns the consumers that do not get past a finding."""
+    stops = explain(name).stops
+    is_grave = severity == "error" or (stops == "read_committed" and severity == "warning")
+    return stops if is_grave else None
 
 
 def _cause(head: PlacedFinding, group: Group, partition: Partition | None) -> str | None:
@@ -266,10 +276,11 @@ def _cause(head: PlacedFinding, group: Group, partition: Partition | None) -> st
     return head.cause
 
 
-def _action(head: PlacedFinding, cause: str | None) -> str:
+@cache
+def _action(name: str, own_cause: str | None, cause: str | None) -> str:
     """Returns what to do: for the cause, unless the finding says which bytes are at fault."""
-    kind = explain(head.name)
-    if cause is None or (kind.condemns and cause == head.cause):
+    kind = explain(name)
+    if cause is None or (kind.condemns and cause == own_cause):
         return kind.action
     return causes()[cause].action
 
@@ -331,9 +342,9 @@ def _shown_by(trace: PlacedFinding) -> str:
 
 
 @cache
-def _verdict(severity: Severity, *, is_not_read: bool) -> Verdict:
+def _verdict(severity: Severity, not_read: bool) -> Verdict:
     """What a finding of a severity alone makes of the log."""
-    return verdict_of({**NO_FINDINGS, severity: 1}, int(is_not_read))
+    return verdict_of({**NO_FINDINGS, severity: 1}, int(not_read))
 
 
 _NEXT_GOOD_OFFSET: Field[int] = attrgetter("next_good_offset")

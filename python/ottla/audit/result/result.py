@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ottla.audit.catalogue.explain import transaction_commands
 from ottla.audit.catalogue.findings import UNREADABLE, count_of, kinds_of, severity_counts
 from ottla.audit.judge.collector import OUTCOME_TABLES
+from ottla.audit.judge.packed import PackedRows
 from ottla.audit.judge.transaction_rows import COORDINATOR_TABLES
 from ottla.audit.result.columns import TABLES
 from ottla.audit.result.selection import EVERYTHING, Baseline, Selection
@@ -476,9 +477,13 @@ def _engine_rows(
     blamed: Mapping[int, int | None],
 ) -> Iterator[Row]:
     """Yields rows of the engine with the names of their partitions and files."""
-    values = itemgetter(*(column.name for column in TABLES[name]))
-    show = cache(display_path)
-    for number, (partition, row) in enumerate(outcome.tables[name]):
+    columns = [column.name for column in TABLES[name]]
+    show, rows = cache(display_path), outcome.tables[name]
+    if isinstance(rows, PackedRows) and rows.has(columns):
+        yield from rows.rows_in(columns, show)
+        return
+    values = itemgetter(*columns)
+    for number, (partition, row) in enumerate(rows):
         named = {"topic": partition.topic, "partition": partition.partition, **row}
         if name == "transactions":
             named["commands"] = transaction_commands(named)

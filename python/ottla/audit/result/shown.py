@@ -103,23 +103,10 @@ class ShownFindings:
 
     def _displayed(self, placed: PlacedFinding, event: int | None = None) -> Finding:
         file, path = (None, None) if placed.path is None else self._paths[placed.path]
-        place = self._places.get(placed.directory or b"", (placed.pattern, None))
-        return placed.displayed(
-            file=file,
-            topic=place[0],
-            partition=place[1],
-            commands=tuple(
-                commands_at(
-                    place,
-                    path,
-                    name=placed.name,
-                    severity=placed.severity,
-                    position=placed.position,
-                    first_offset=placed.first_offset,
-                )
-            ),
-            event=event,
-        )
+        place = self._places.get(placed.directory or b"") or (placed.pattern, None)
+        kind = placed.name, placed.severity
+        lines = commands_at(place, path, kind, placed.position, placed.first_offset)
+        return placed.displayed(file, *place, tuple(lines), event)
 
     def _file_of(self, placed: PlacedFinding) -> str | None:
         return None if placed.path is None else self._paths[placed.path][0]
@@ -128,5 +115,5 @@ class ShownFindings:
         inventory = self._plan.inventory
         if placed.directory not in (None, inventory.base):
             return inventory.display(placed.directory)
-        topic, _ = self._places.get(placed.directory or b"", (placed.pattern, None))
+        topic, _ = self._places.get(placed.directory or b"") or (placed.pattern, None)
         return self._file_of(placed) or topic or ""

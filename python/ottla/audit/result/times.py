@@ -62,6 +62,7 @@ class LogTimes:
     """In the order of offsets, without those that have no timestamp."""
     by_stem: dict[bytes, _SegmentTimes] = field(default_factory=dict)
     """The same by the part of the file name that files beside a segment share with it."""
+    _known_bounds: tuple[list[int], list[int]] | None = None
     _known_extremes: tuple[_Extremes, _Extremes] | None = None
 
     def span(self, path: bytes | None, first: int | None, last: int | None) -> Span:
@@ -76,22 +77,33 @@ class LogTimes:
             found = self.by_stem.get(_stem(path or b""))
             return (None, None) if found is None else (found.min_timestamp, found.max_timestamp)
         last = first if last is None else last
-        start = bisect_right(self.segments, first, key=lambda segment: segment.next_offset)
-        stop = bisect_left(self.segments, last + 1, key=lambda segment: segment.base_offset)
+        bases, ends = self._bounds()
+        start, stop = bisect_right(ends, first), bisect_left(bases, last + 1)
         if start < stop:
-            oldest, newest = self._extremes()
-            return oldest.of(start, stop), newest.of(start, stop)
+            return self._extremes(start, stop)
         before = self.segments[stop - 1].max_timestamp if stop else None
         behind = self.segments[start].min_timestamp if start < len(self.segments) else None
         return before, behind
 
-    def _extremes(self) -> tuple[_Extremes, _Extremes]:
+    def _bounds(self) -> tuple[list[int], list[int]]:
+        """Where the segments begin, and where they end."""
+        if self._known_bounds is None:
+            bases = [segment.base_offset for segment in self.segments]
+            self._known_bounds = bases, [segment.next_offset for segment in self.segments]
+        return self._known_bounds
+
+    def _extremes(self, start: int, stop: int) -> tuple[int, int]:
+        """The least and the greatest timestamp of a run of segments that is not empty."""
+        if stop - start == 1:
+            _, _, oldest, newest = self.segments[start]
+            return oldest, newest
         if self._known_extremes is None:
             self._known_extremes = (
                 _Extremes([segment.min_timestamp for segment in self.segments], min),
                 _Extremes([segment.max_timestamp for segment in self.segments], max),
             )
-        return self._known_extremes
+        oldest_of, newest_of = self._known_extremes
+        return oldest_of.of(start, stop), newest_of.of(start, stop)
 
 
 NO_TIMES = LogTimes()

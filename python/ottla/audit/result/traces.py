@@ -14,7 +14,7 @@ from ottla.logs.names import classify
 from ottla.severity import SEVERITIES, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ottla.audit.catalogue.finding import PlacedFinding
 
@@ -60,6 +60,9 @@ class Groups(LazySequence[Group]):
 
     def __len__(self) -> int:
         return len(self._found)
+
+    def __iter__(self) -> Iterator[Group]:
+        return map(Group._make, map(self._found.row, range(len(self))))
 
     def _item(self, number: int) -> Group:
         return Group._make(self._found.row(number))

@@ -112,6 +112,6 @@ impl Finding {
     /// Sets what was expected and found.
     #[must_use]
     pub fn values(self, expected: impl fmt::Display, found: impl fmt::Display) -> Self {
-        Self { expected: format!("{expected}"), found: format!("{found}"), ..self }
+        Self { expected: expected.to_string(), found: found.to_string(), ..self }
     }
 }
