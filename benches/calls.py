@@ -17,15 +17,20 @@ from benches.instructions import count
 LEVEL, MACHINES = "sse42", ("x86_64", "AMD64")
 _CALLS = (1_000, 11_000)
 
-_PROGRAM = """
+# As many batches of a producer are built whatever the number of calls.
+_PROGRAM = f"""
 import sys, ottla
-def repeat(count, check, append, verdict, batch, view):
-    for _ in range(count):
-        {call}
-batch = ottla.build_batch([ottla.NewRecord(value=b"v" * 100, timestamp=0)])
+def repeat(following, check, append, verdict, batch, view):
+    for next_batch in following:
+        {{call}}
+records = [ottla.NewRecord(value=b"v" * 100, timestamp=0)]
+producer = dict(producer_id=7, producer_epoch=0)
+following = [ottla.build_batch(records, **producer, base_sequence=n) for n in range({_CALLS[1]})]
+batch = ottla.build_batch(records)
 verdict = ottla.validate(batch, now_ms=0, base_offset=9)
 append = ottla.Leader().append
-repeat(int(sys.argv[1]), ottla.check_batches, append, verdict, batch, memoryview(batch))
+following = following[:int(sys.argv[1])]
+repeat(following, ottla.check_batches, append, verdict, batch, memoryview(batch))
 """
 _NOTHING = "pass"
 
@@ -42,6 +47,7 @@ CALLS: Mapping[str, Call] = {
     "check_batches": Call("check(batch)", 890),
     "check_batches of a view": Call("check(view)", 2_700),
     "Leader.append": Call("append(batch, now_ms=0)", 2_400),
+    "Leader.append of a producer": Call("append(next_batch, now_ms=0)", 2_830),
     "Verdict.stored_parts": Call("verdict.stored_parts", 1_130),
 }
 

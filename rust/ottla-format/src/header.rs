@@ -218,6 +218,7 @@ impl Header {
     }
 
     /// Base offset plus last offset delta, wrapping as in Kafka.
+    #[inline]
     pub fn last_offset(&self) -> i64 {
         self.base_offset.wrapping_add(i64::from(self.last_offset_delta))
     }
@@ -228,16 +229,19 @@ impl Header {
     }
 
     /// Whether the batch is part of a transaction (KIP-98).
+    #[inline]
     pub fn is_transactional(&self) -> bool {
         self.attributes & TRANSACTIONAL != 0
     }
 
     /// Whether the batch holds control records (KIP-98).
+    #[inline]
     pub fn is_control(&self) -> bool {
         self.attributes & CONTROL != 0
     }
 
     /// Whether there is a producer id: to Kafka, one of zero or more.
+    #[inline]
     pub fn has_producer_id(&self) -> bool {
         self.producer_id > NONE
     }

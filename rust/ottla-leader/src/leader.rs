@@ -240,20 +240,42 @@ impl Leader {
             }
         };
         let is_plain = accepted.stored.header().is_some_and(|header| !header.has_producer_id());
-        let set_bytes = records.len();
         if !is_plain {
-            let verdict = Verdict::accepted(accepted, set_bytes, &self.request_of(request));
-            return self.append_judged(verdict, request, validator, keep);
+            return self.append_of_producer(accepted, records.len(), request, validator, keep);
         }
         // The way of nearly every set: no producer has a say in it.
         keep(&accepted.stored, &self.state)?;
         self.state.end_at(accepted.last_offset.saturating_add(1));
-        self.metrics.add(&Metrics::accepted(
-            set_bytes,
-            accepted.message_count(),
-            accepted.converted,
-        ));
+        self.count_accepted(&accepted, records.len());
+        Ok(Verdict::accepted(accepted, records.len(), &set))
+    }
+
+    /// Appends an accepted batch of a producer: nearly always what follows on its last one. Out of line:
+    /// it would cost the others.
+    #[inline(never)]
+    fn append_of_producer<'a, E>(
+        &mut self,
+        accepted: Accepted<'a>,
+        set_bytes: usize,
+        request: &AppendRequest<'_>,
+        validator: &mut Validator,
+        keep: impl FnOnce(&Stored<'_>, &PartitionState) -> Result<(), E>,
+    ) -> Result<Verdict<'a>, E> {
+        let set = self.request_of(request);
+        let Some(batch) = self.state.next_batch(&accepted.stored, request.origin) else {
+            let verdict = Verdict::accepted(accepted, set_bytes, &set);
+            return self.append_judged(verdict, request, validator, keep);
+        };
+        keep(&accepted.stored, &self.state)?;
+        self.state.append_next(&batch, accepted.last_offset.saturating_add(1));
+        self.count_accepted(&accepted, set_bytes);
         Ok(Verdict::accepted(accepted, set_bytes, &set))
+    }
+
+    #[inline]
+    fn count_accepted(&mut self, accepted: &Accepted<'_>, set_bytes: usize) {
+        let (messages, converted) = (accepted.message_count(), accepted.converted);
+        self.metrics.add(&Metrics::accepted(set_bytes, messages, converted));
     }
 
     /// What a set is judged by, beside its bytes and the topic's configuration.
@@ -295,11 +317,7 @@ impl Leader {
             }
         }
         match &verdict.outcome {
-            // The same as `verdict.metrics()`, of which most counters are 0 here.
-            Ok(accepted) => {
-                let (messages, converted) = (accepted.message_count(), accepted.converted);
-                self.metrics.add(&Metrics::accepted(verdict.set_bytes, messages, converted));
-            }
+            Ok(accepted) => self.count_accepted(accepted, verdict.set_bytes),
             Err(refusal) => self.metrics.add(&refusal.metrics),
         }
         Ok(verdict)
@@ -466,5 +484,149 @@ impl Leader {
     /// Ends a truncation that [`PartitionState::begin_truncation`] has begun.
     pub fn end_truncation(&mut self, truncation: Truncation) {
         self.state.end_truncation(truncation);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::expect_used)]
+mod tests {
+    use super::*;
+    use ottla_format::attributes::{Compression, TimestampType};
+    use ottla_format::builder::{NewRecord, build_batch};
+    use ottla_format::header::{CRC_START, RECORD_BATCH_OVERHEAD, field};
+    use ottla_format::sequence::increment_sequence;
+    use ottla_log::producers::ProducerEntry;
+    use proptest::prelude::*;
+
+    /// What a client sends: nearly always right, and what follows on its last batch.
+    #[derive(Clone, Copy, Debug)]
+    struct Sent {
+        producer_id: i64,
+        epoch_step: i16,
+        /// From the sequence that follows.
+        sequence_step: i32,
+        count: usize,
+        is_transactional: bool,
+        compression: Compression,
+        /// A byte of the header, what is changed of it, and whether the CRC covers that.
+        changed: Option<(usize, u8, bool)>,
+        origin: Origin,
+    }
+
+    prop_compose! {
+        fn sent()(
+            producer_id in -1i64..2,
+            epoch_step in prop_oneof![20 => Just(0i16), 1 => -1i16..2],
+            sequence_step in prop_oneof![8 => Just(0), 1 => -6i32..6, 1 => Just(i32::MAX)],
+            count in 1usize..4,
+            is_transactional in prop::bool::weighted(0.1),
+            compression in prop_oneof![4 => Just(Compression::None), 1 => Just(Compression::Lz4)],
+            changed in prop::option::weighted(
+                0.1, (0..RECORD_BATCH_OVERHEAD, 1u8.., any::<bool>()),
+            ),
+            origin in prop_oneof![
+                18 => Just(Origin::Client),
+                1 => Just(Origin::Coordinator),
+                1 => Just(Origin::Replication),
+            ],
+        ) -> Sent {
+            Sent {
+                producer_id, epoch_step, sequence_step, count, is_transactional, compression,
+                changed, origin,
+            }
+        }
+    }
+
+    impl Sent {
+        fn bytes(&self, leader: &Leader, codecs: &mut Codecs) -> Vec<u8> {
+            let known = leader.state.producers().get(self.producer_id);
+            let sequence = known.map_or(-1, ProducerEntry::last_sequence);
+            let epoch = known.map_or(0, |known| known.producer_epoch);
+            let next = increment_sequence(sequence, 1);
+            let is_producer = self.producer_id >= 0;
+            let fields = BatchFields {
+                producer_id: self.producer_id,
+                producer_epoch: if is_producer {
+                    epoch.wrapping_add(self.epoch_step).max(0)
+                } else {
+                    -1
+                },
+                base_sequence: if is_producer {
+                    next.wrapping_add(self.sequence_step) & i32::MAX
+                } else {
+                    -1
+                },
+                is_transactional: is_producer && self.is_transactional,
+                compression: self.compression,
+                ..BatchFields::default()
+            };
+            let record = NewRecord { timestamp: 5, value: Some(b"v"), ..NewRecord::default() };
+            let built = build_batch(&fields, &vec![record; self.count], codecs);
+            let mut bytes = built.expect("a right batch");
+            if let Some((at, change, is_covered)) = self.changed {
+                bytes[at] ^= change;
+                if is_covered {
+                    let crc = ottla_kernels::crc32c(&bytes[CRC_START..]).to_be_bytes();
+                    bytes[field::CRC..CRC_START].copy_from_slice(&crc);
+                }
+            }
+            bytes
+        }
+    }
+
+    /// As [`Leader::append`], by all stages.
+    fn append_by_stages<'a>(
+        leader: &mut Leader,
+        records: &'a [u8],
+        request: &AppendRequest<'_>,
+        validator: &mut Validator,
+    ) -> Verdict<'a> {
+        let set = leader.request_of(request);
+        let config = &leader.settings.config;
+        let verdict = validator.validate_by_stages(records, config, &set, None);
+        let keep = |_: &Stored<'_>, _: &PartitionState| Ok::<(), Infallible>(());
+        let Ok(verdict) = leader.append_judged(verdict, request, validator, keep);
+        verdict
+    }
+
+    proptest! {
+        #[test]
+        fn the_short_way_of_a_set_leads_where_all_stages_do(
+            history in prop::collection::vec(sent(), 1..40),
+            is_stamped in any::<bool>(),
+            transaction_verification in any::<bool>(),
+        ) {
+            let mut config = TopicConfig::default();
+            if is_stamped {
+                config.message_timestamp_type = TimestampType::LogAppendTime;
+            }
+            let settings = LeaderSettings {
+                config,
+                leader_epoch: 3,
+                transaction_verification,
+                ..LeaderSettings::default()
+            };
+            let mut short = Leader::new(settings, 0, 0);
+            let mut long = short.clone();
+            // While a transaction is verified, of whatever producer, no batch takes the short way.
+            prop_assert!(long.begin_verification(i64::MAX, 0, 0, 0, 0).is_ok());
+            let mut validator = Validator::default();
+            for (index, sent) in history.iter().enumerate() {
+                let records = sent.bytes(&short, validator.codecs());
+                let request = AppendRequest {
+                    api_version: Some(11),
+                    has_transactional_id: true,
+                    origin: sent.origin,
+                    guard: None,
+                    transaction_version: 0,
+                    now_ms: 100 + index as i64,
+                };
+                let found = short.append(&records, &request, &mut validator);
+                let expected = append_by_stages(&mut long, &records, &request, &mut validator);
+                prop_assert_eq!(found, expected, "{:?}", sent);
+                prop_assert_eq!(short.metrics(), long.metrics());
+                prop_assert_eq!(short.state().to_bytes(), long.state().to_bytes());
+            }
+        }
     }
 }

@@ -102,11 +102,13 @@ impl BatchInfo {
     }
 
     /// The last offset delta of magic 2; 0 for magic 0 and 1.
+    #[inline]
     pub fn last_offset_delta(&self) -> i32 {
         self.last_offset.wrapping_sub(self.base_offset) as i32
     }
 
     /// The last sequence number, or −1.
+    #[inline]
     pub fn last_sequence(&self) -> i32 {
         if self.base_sequence == -1 {
             -1
@@ -139,11 +141,13 @@ impl BatchInfo {
     }
 
     /// Whether the batch is part of a transaction (KIP-98).
+    #[inline]
     pub fn is_transactional(&self) -> bool {
         self.magic >= 2 && self.attributes & TRANSACTIONAL != 0
     }
 
     /// Whether the batch holds control records (KIP-98).
+    #[inline]
     pub fn is_control(&self) -> bool {
         self.magic >= 2 && self.attributes & CONTROL != 0
     }

@@ -9,7 +9,7 @@ use ottla_format::batches::Batches;
 use ottla_format::compression::Codecs;
 use ottla_format::error::Error;
 use ottla_log::producers::{
-    Appender, Guard, Pending, ProducerBatch, ProducerRefusal, Producers, RememberedBatch,
+    Appender, Guard, Origin, Pending, ProducerBatch, ProducerRefusal, Producers, RememberedBatch,
 };
 use ottla_log::sidefiles::transaction_index::{AbortedTransaction, aborted_between};
 use std::fmt;
@@ -51,6 +51,27 @@ enum Judged {
     Next(ProducerBatch),
     Pending(Pending),
     Duplicate(RememberedBatch),
+}
+
+/// A set that is one batch of records, as nearly every set is: its header says everything.
+enum Single {
+    /// It has no producer.
+    Plain,
+    OfProducer(ProducerBatch),
+}
+
+impl Single {
+    #[inline]
+    fn of(stored: &Stored<'_>) -> Option<Self> {
+        let info = BatchInfo::from_header(&stored.header()?, 0);
+        if info.is_control() || info.size != stored.len() as u64 {
+            return None;
+        }
+        if !info.has_producer_id() {
+            return Some(Self::Plain);
+        }
+        Some(Self::OfProducer(ProducerBatch::of_records(&info)))
+    }
 }
 
 /// The state of one partition.
@@ -168,6 +189,22 @@ impl PartitionState {
         Ok(Ok(AppendOutcome::Appended))
     }
 
+    /// The batch of a producer that a set is, if it is what follows on the last one.
+    #[inline]
+    pub(crate) fn next_batch(&self, stored: &Stored<'_>, origin: Origin) -> Option<ProducerBatch> {
+        match Single::of(stored)? {
+            Single::OfProducer(batch) => self.producers.is_next(&batch, origin).then_some(batch),
+            Single::Plain => None,
+        }
+    }
+
+    /// Appends a batch that [`next_batch`](Self::next_batch) returned, once it is in the log.
+    #[inline]
+    pub(crate) fn append_next(&mut self, batch: &ProducerBatch, log_end_offset: i64) {
+        self.producers.append_next(batch);
+        self.end_at(log_end_offset);
+    }
+
     /// A set was appended, and its producers have taken note of it where it has any.
     #[inline]
     pub(crate) fn end_at(&mut self, log_end_offset: i64) {
@@ -183,18 +220,12 @@ impl PartitionState {
         by: &Appender<'_>,
         codecs: &mut Codecs,
     ) -> Result<Judged, ProducerRefusal> {
-        // Nearly every append is one batch of records, whose header says everything.
-        let single = stored
-            .header()
-            .map(|header| BatchInfo::from_header(&header, 0))
-            .filter(|info| !info.is_control() && info.size == stored.len() as u64)
-            .map(|info| info.has_producer_id().then(|| ProducerBatch::of_records(&info)));
-        match single {
-            Some(None) => Ok(Judged::Plain),
-            Some(Some(batch)) if self.producers.is_next(&batch, by.origin) => {
+        match Single::of(stored) {
+            Some(Single::Plain) => Ok(Judged::Plain),
+            Some(Single::OfProducer(batch)) if self.producers.is_next(&batch, by.origin) => {
                 Ok(Judged::Next(batch))
             }
-            Some(Some(batch)) => self.judge_each(std::iter::once(Ok(batch)), by),
+            Some(Single::OfProducer(batch)) => self.judge_each(std::iter::once(Ok(batch)), by),
             None => {
                 let whole = stored.bytes();
                 let read = |info: Result<BatchInfo, Error>| {

@@ -67,10 +67,12 @@ impl ProducerBatch {
     }
 
     /// A batch of records with a producer id.
+    #[inline]
     pub fn of_records(info: &BatchInfo) -> Self {
         Self::with(info, Content::Data)
     }
 
+    #[inline]
     fn with(info: &BatchInfo, content: Content) -> Self {
         Self {
             base_offset: info.base_offset,

@@ -22,6 +22,7 @@ impl RememberedBatch {
         Self { last_sequence: -1, last_offset: -1, offset_delta: 0, timestamp: -1 };
 
     /// Sequence of its first record.
+    #[inline]
     pub fn first_sequence(&self) -> i32 {
         decrement_sequence(self.last_sequence, self.offset_delta)
     }
@@ -43,6 +44,7 @@ enum Remembered {
 impl Remembered {
     const NONE: Self = Self::Any(Vec::new());
 
+    #[inline]
     fn batches(&self) -> &[RememberedBatch] {
         match self {
             Self::One(batch) => std::slice::from_ref(batch),
@@ -51,6 +53,7 @@ impl Remembered {
     }
 
     /// Adds a batch, in place of the oldest if there are as many as are remembered.
+    #[inline]
     fn add(&mut self, batch: RememberedBatch) {
         match self {
             Self::Any(batches) if batches.is_empty() => *self = Self::One(batch),
@@ -59,7 +62,7 @@ impl Remembered {
                 batches.push(batch);
             }
             Self::Any(batches) => {
-                batches.rotate_left(1);
+                batches.copy_within(1.., 0);
                 if let Some(newest) = batches.last_mut() {
                     *newest = batch;
                 }
@@ -122,20 +125,24 @@ impl ProducerEntry {
     }
 
     /// Its newest batches of its epoch, oldest first, at most [`REMEMBERED_BATCHES`].
+    #[inline]
     pub fn batches(&self) -> &[RememberedBatch] {
         self.remembered.batches()
     }
 
     /// Sequence of its last record, −1 for none in its epoch.
+    #[inline]
     pub fn last_sequence(&self) -> i32 {
         self.batches().last().map_or(-1, |batch| batch.last_sequence)
     }
 
     /// Adds a batch, in place of the oldest if there are as many as are remembered.
+    #[inline]
     pub(super) fn remember(&mut self, batch: RememberedBatch) {
         self.remembered.add(batch);
     }
 
+    #[inline]
     fn adopt_epoch(&mut self, producer_epoch: i16) {
         if self.producer_epoch != producer_epoch {
             self.producer_epoch = producer_epoch;
@@ -144,6 +151,7 @@ impl ProducerEntry {
     }
 
     /// Adds a batch of records.
+    #[inline]
     pub(super) fn append(&mut self, batch: &ProducerBatch) {
         self.adopt_epoch(batch.producer_epoch);
         self.remember(RememberedBatch {
@@ -156,11 +164,15 @@ impl ProducerEntry {
     }
 
     /// The remembered batch that this one repeats.
+    #[inline]
     pub(super) fn repeated_by(&self, batch: &ProducerBatch) -> Option<RememberedBatch> {
-        let sequences = (batch.base_sequence, batch.last_sequence);
+        let is_same = |known: &&RememberedBatch| {
+            known.last_sequence == batch.last_sequence
+                && known.first_sequence() == batch.base_sequence
+        };
         self.batches()
             .iter()
-            .find(|known| (known.first_sequence(), known.last_sequence) == sequences)
+            .find(is_same)
             .filter(|_| self.producer_epoch == batch.producer_epoch)
             .copied()
     }

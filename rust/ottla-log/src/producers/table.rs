@@ -46,6 +46,7 @@ impl Producers {
     }
 
     /// What is known of a producer.
+    #[inline]
     pub fn get(&self, producer_id: i64) -> Option<&ProducerEntry> {
         self.entries.get(&producer_id).map(|known| &known.entry)
     }
@@ -88,6 +89,7 @@ impl Producers {
     }
 
     /// The log was read up to an offset.
+    #[inline]
     pub fn set_end_offset(&mut self, end_offset: i64) {
         self.end_offset = end_offset;
     }
@@ -111,6 +113,7 @@ impl Producers {
     /// Whether a client's batch follows on its producer's last one outside of transactions, as nearly
     /// every batch does: then [`append_next`](Self::append_next) does what [`judge`](Self::judge)
     /// and [`commit`](Self::commit) do.
+    #[inline]
     pub fn is_next(&self, batch: &ProducerBatch, origin: Origin) -> bool {
         if origin != Origin::Client || batch.is_transactional || !self.verifications.is_empty() {
             return false;
@@ -126,6 +129,7 @@ impl Producers {
     }
 
     /// Appends a batch for which [`is_next`](Self::is_next) holds, once it is in the log.
+    #[inline]
     pub fn append_next(&mut self, batch: &ProducerBatch) {
         if let Some(known) = self.entries.get_mut(&batch.producer_id) {
             known.entry.append(batch);

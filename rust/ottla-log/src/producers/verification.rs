@@ -46,6 +46,7 @@ impl Verifications {
         self.0.get(&producer_id)
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
