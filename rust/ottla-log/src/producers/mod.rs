@@ -22,6 +22,7 @@
 //! | `pending` | what a set of batches will do |
 //! | `entry` | what is known of one producer |
 //! | `table` | all producers of a partition |
+//! | `id_hash` | the hash of their ids |
 //! | `verification` | transactions about which the coordinator is asked |
 //! | [`transactions`] | what transactions do to the last stable offset |
 //! | [`snapshot`] | producers as a file |
@@ -31,6 +32,7 @@
 mod appender;
 mod batch;
 mod entry;
+mod id_hash;
 mod java_table;
 mod judge;
 mod pending;

@@ -12,6 +12,7 @@
 //! ```
 
 use super::entry::{ProducerEntry, RememberedBatch};
+use super::id_hash::IdHash;
 use super::java_table::JavaTable;
 use super::table::{KnownProducer, Producers};
 use super::transactions::Transactions;
@@ -218,7 +219,7 @@ impl Producers {
         let (added, buckets) = (reader.u64()?, reader.u64()?);
         producers.order = JavaTable::of(added, buckets).ok_or(StateError::Value("table"))?;
         let count = reader.count(ENTRY_BYTES)?;
-        let mut entries = HashMap::with_capacity(count);
+        let mut entries = HashMap::with_capacity_and_hasher(count, IdHash::default());
         for _ in 0..count {
             let known = reader.known()?;
             if entries.insert(known.entry.producer_id, known).is_some() {

@@ -3,6 +3,7 @@
 use super::appender::{Appender, Origin};
 use super::batch::{Content, ProducerBatch};
 use super::entry::{ProducerEntry, RememberedBatch};
+use super::id_hash::IdHash;
 use super::java_table::JavaTable;
 use super::judge::{Judge, check_epoch, has_open_transaction};
 use super::pending::Pending;
@@ -26,7 +27,7 @@ pub(super) struct KnownProducer {
 #[derive(Clone, Debug)]
 pub struct Producers {
     /// Boxed: a table of hashes is up to two thirds empty.
-    pub(super) entries: HashMap<i64, Box<KnownProducer>>,
+    pub(super) entries: HashMap<i64, Box<KnownProducer>, IdHash>,
     pub(super) order: JavaTable,
     pub(super) transactions: Transactions,
     verifications: Verifications,
@@ -37,7 +38,7 @@ impl Producers {
     /// No producers, of a log that was read up to `end_offset`.
     pub fn new(end_offset: i64) -> Self {
         Self {
-            entries: HashMap::new(),
+            entries: HashMap::default(),
             order: JavaTable::default(),
             transactions: Transactions::default(),
             verifications: Verifications::default(),
