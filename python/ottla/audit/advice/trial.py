@@ -137,8 +137,13 @@ class Directory:
     _readable: int = 0
     _kept: dict[Remainder, int] = field(default_factory=dict)
     """Readable offsets of each remainder that was counted."""
+    _segments: list[FileEntry] = field(init=False)
+    """Those that can be read."""
     _producers: dict[Start, bytes] = field(default_factory=dict)
     """Known after each start over the directory as it is."""
+
+    def __post_init__(self) -> None:
+        self._segments = [file for file in self.partition.segments if file.fault is None]
 
     def predict(self, start: Start, gone: frozenset[bytes] = frozenset()) -> Trial:
         """The start over the directory without some files; first over the directory as it is.
@@ -204,10 +209,6 @@ class Directory:
             effect = replace(trial.effect, readable=self._readable, inside=inside, left=left)
             effects.append(effect)
         return effects
-
-    @property
-    def _segments(self) -> list[FileEntry]:
-        return [file for file in self.partition.segments if file.fault is None]
 
     def _after_what_is_read(self) -> Progress:
         """`progress` of one more reading, whose bytes come on top of those before."""
