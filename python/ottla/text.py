@@ -7,12 +7,11 @@ of that is displayed passes `visible`, whatever is written as JSON passes `json_
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 # Those that the engine escapes in the headers of records, and halves of surrogate pairs.
-_HIDDEN = re.compile(
+_HIDDEN = (
     "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -80,6 +79,8 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     >>> print(json_text({"name": "café\u202e\x9b"}))
     {"name": "café\u202e\u009b"}
     """
+    import json
+
     return json_visible(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
@@ -89,8 +90,12 @@ def json_visible(text: str) -> str:
     >>> print(json_visible('{"name": "café\u202e"}'))
     {"name": "café\u202e"}
     """
-    return text if text.isascii() and "\x7f" not in text else _HIDDEN.sub(_json_escaped, text)
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return re.sub(_HIDDEN, _json_escaped, text)
 
 
 def _json_escaped(match: re.Match[str]) -> str:
+    import json
+
     return json.dumps(match[0])[1:-1]

@@ -312,11 +312,6 @@ def _check_output(
     records: bool,
 ) -> None:
     """Checks the target before hours of reading, not after them."""
-    from ottla.audit.result.save import check_parquet
-    from ottla.errors import StorageError
-    from ottla.logs.output import check_output
-    from ottla.storage.directory import check_new_directory as check_target
-
     if output is None:
         if formats:
             raise click.UsageError("--table-format needs --output DIR: --format is the report's")
@@ -324,6 +319,11 @@ def _check_output(
             what = "records" if records else "batches"
             raise click.UsageError(f"--{what} needs --output DIR: {what} are not printed")
         return
+    from ottla.audit.result.save import check_parquet
+    from ottla.errors import StorageError
+    from ottla.logs.output import check_output
+    from ottla.storage.directory import check_new_directory as check_target
+
     try:
         check_target(output)
         check_output(output, sources)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import os
-import textwrap
 from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -507,8 +506,12 @@ def _print_wrapped(page: Page, text: str, indent: int = 0) -> None:
 
 def _wrap(text: str, width: int) -> list[str]:
     """Wraps text between words: names and options are not split at hyphens."""
-    width = max(width, 20)
-    return textwrap.wrap(visible(text), width, break_long_words=False, break_on_hyphens=False)
+    width, text = max(width, 20), visible(text)
+    if 0 < len(text) <= width:
+        return [text]
+    import textwrap
+
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _path(result: AuditResult, finding: Mapping[str, Any]) -> str | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -130,8 +129,7 @@ class Unreadable(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(NamedTuple):
     """Everything found, in the order of the sources; partitions by name within a directory."""
 
     base: bytes
@@ -144,7 +142,7 @@ class Inventory:
     """Directories that hold others which were not looked into, since they are too far below."""
     sources: tuple[tuple[bytes, str | None], ...] = ()
     """The given paths, longest first, each with the replica it was given for."""
-    files: Files = field(default=ANYWHERE, compare=False)
+    files: Files = ANYWHERE
     """The files to read the paths from."""
 
     @property

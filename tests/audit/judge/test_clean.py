@@ -12,7 +12,7 @@ import ottla
 import pytest
 from ottla import _engine
 from ottla.audit.result.columns import TABLES
-from ottla.audit.run import threads
+from ottla.audit.run import scan, threads
 from ottla.audit.run.scan import scan_request
 from ottla.errors import AuditCancelledError
 from ottla.logs.listing import take_inventory
@@ -112,7 +112,7 @@ def test_python_takes_no_part_in_the_segments_of_a_clean_log(
         raise AssertionError("a segment was scanned by itself")
 
     directory = write_log_directory(tmp_path / "logs")
-    monkeypatch.setattr(threads, "scan_request", refused)
+    monkeypatch.setattr(scan, "scan_request", refused)
     result = ottla.audit(directory)
     assert result.exit_code == 0
     assert len(result.timeline) == 6
@@ -129,7 +129,7 @@ def test_python_takes_no_part_in_the_segments_of_a_damaged_log(
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    monkeypatch.setattr(threads, "scan_request", refused)
+    monkeypatch.setattr(scan, "scan_request", refused)
     result = ottla.audit(directory)
     assert result.exit_code == 2
     assert "crc-mismatch" in {row["name"] for row in result.findings}
@@ -175,7 +175,7 @@ def test_a_log_that_lost_its_end_goes_the_long_way_and_the_others_do_not(
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    monkeypatch.setattr(threads, "scan_request", noted)
+    monkeypatch.setattr(scan, "scan_request", noted)
     assert ottla.audit(directory).exit_code == 2
     assert set(scanned) == {"orders-1"}
 

@@ -1,6 +1,5 @@
 """Files cut into ranges that threads share: the result never depends on it."""
 
-import importlib
 import os
 import pickle
 import threading
@@ -16,7 +15,7 @@ from ottla.audit.judge.collector import Outcome
 from ottla.audit.pipeline import carry_out
 from ottla.audit.plan.plan import ENDLESS, make_plan
 from ottla.audit.result.result import make_result
-from ottla.audit.run.scan import scan_request
+from ottla.audit.run import scan
 from ottla.audit.run.threads import ThreadRunner
 from ottla.logs.listing import take_inventory
 from support.logs import TIMESTAMP, segment, segment_name, write_log_directory, write_partition
@@ -153,10 +152,8 @@ def test_ranges_wait_for_the_one_to_the_left_of_them(
             held.append(HeldBack(self.request.open()))
             return held[-1]
 
-    threads_module = importlib.import_module("ottla.audit.run.threads")
-    monkeypatch.setattr(
-        threads_module, "scan_request", lambda *args, **kw: Request(scan_request(*args, **kw))
-    )
+    requested = scan.scan_request
+    monkeypatch.setattr(scan, "scan_request", lambda *args, **kw: Request(requested(*args, **kw)))
     outcome = run(large, threads=threads, split_bytes=1 << 16)
     assert len(outcome.files) == 1
     (segment_in_ranges,) = held

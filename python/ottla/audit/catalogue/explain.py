@@ -8,7 +8,6 @@ repair them.
 from __future__ import annotations
 
 import os
-import shlex
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -118,21 +117,28 @@ def commands_at(
     return lines
 
 
+def _quoted(text: str) -> str:
+    """Returns a word of a command, as a shell reads it."""
+    import shlex
+
+    return shlex.quote(text)
+
+
 # Findings in one file follow each other: it is told once how to look at it.
 @lru_cache(maxsize=64)
 def _inspect(path: str) -> str | None:
-    return f"ottla inspect {shlex.quote(path)}" if may_hold_batches(os.fsencode(path)) else None
+    return f"ottla inspect {_quoted(path)}" if may_hold_batches(os.fsencode(path)) else None
 
 
 @lru_cache(maxsize=64)
 def _rebuild(path: str) -> str:
     partition, _ = os.path.split(path)
-    return f"ottla rebuild {shlex.quote(partition or '.')} --output rebuilt"
+    return f"ottla rebuild {_quoted(partition or '.')} --output rebuilt"
 
 
 @lru_cache(maxsize=64)
 def _place(topic: str, partition: int) -> str:
-    return f"--topic {shlex.quote(topic)} --partition {partition}"
+    return f"--topic {_quoted(topic)} --partition {partition}"
 
 
 def _find_hanging(topic: Any, partition: Any) -> str:
@@ -242,7 +248,7 @@ def force_commands(transactional_id: str, releases: Releases = UNKNOWN_RELEASES)
         releases: those that the broker may be of.
     """
     tool = _TRANSACTIONS
-    name = shlex.quote(transactional_id)
+    name = _quoted(transactional_id)
     look = f"{tool} describe --transactional-id {name}"
     force = f"{tool} forceTerminateTransaction --transactionalId {name}"
     has_force = releases.has(FORCE_TERMINATE_SINCE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +155,8 @@ def _commands(difference: _engine.Difference, logs: Mapping[str, Log]) -> list[s
     partition = None if only is None else logs[only].partition
     if partition is None:
         return []
+    import shlex
+
     directory = shlex.quote(display(partition.directory))
     first, end = difference.first_offset, difference.last_offset + 1
     # One file each: a shell overwrites what is there.

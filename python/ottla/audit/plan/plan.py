@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.arguments import of_kinds
-from ottla.audit.plan.copies import find_copies
 from ottla.logs.listing import take_inventory
 from ottla.logs.names import CONSUMER_OFFSETS, display, topic_patterns
 from ottla.logs.near import near_paths
@@ -193,7 +191,7 @@ def holding(plan: Plan) -> Iterator[Plan]:
         return
     held = HeldFiles(plan.inventory.files)
     try:
-        yield plan._replace(inventory=replace(plan.inventory, files=held))
+        yield plan._replace(inventory=plan.inventory._replace(files=held))
     finally:
         held.release()
 
@@ -225,7 +223,7 @@ def make_plan(
         for file_index, file in enumerate(log.files)
         if file.fault is None
     ]
-    copies, repeated, findings = find_copies(inventory, partitions)
+    copies, repeated, findings = _copies(inventory, partitions)
     tasks.sort(key=_copies_together(tasks, logs, copies))
     names = {p.topic for p in inventory.partitions if p.topic is not None}
     return Plan(
@@ -241,6 +239,17 @@ def make_plan(
         repeated=tuple(repeated),
         findings=tuple(findings),
     )
+
+
+def _copies(
+    inventory: Inventory, partitions: Sequence[Partition]
+) -> tuple[Sequence[Copies], Sequence[tuple[Partition, ...]], Sequence[PlacedFinding]]:
+    """See `find_copies`, which has nothing to find where each partition has one directory."""
+    if len({(each.topic, each.partition) for each in partitions}) == len(partitions):
+        return (), (), ()
+    from ottla.audit.plan.copies import find_copies
+
+    return find_copies(inventory, partitions)
 
 
 def _copies_together(

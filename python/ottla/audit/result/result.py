@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
+from dataclasses import Field, asdict, dataclass, field, fields
 from functools import cache, partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ottla.audit.catalogue.explain import transaction_commands
 from ottla.audit.catalogue.findings import UNREADABLE, count_of, kinds_of, severity_counts
@@ -68,8 +68,34 @@ JSON_TABLES = ("events", "findings", *ROW_TABLES, "files")
 MAX_BLAMED = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class _Compared:
+    """Equality, hash and repr of dataclasses by their fields.
+
+    Those that a dataclass has of its own are compiled for each class whenever it is loaded, which
+    takes longer than an audit of a small log.
+    """
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, self.__class__):
+            return NotImplemented
+        return self._compared() == other._compared()
+
+    def __hash__(self) -> int:
+        return hash(self._compared())
+
+    def __repr__(self) -> str:
+        values = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self))
+        return f"{type(self).__name__}({', '.join(values)})"
+
+    def _compared(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, each.name) for each in fields(self) if each.compare)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Summary(_Compared):
     """Counts of what the logs hold and of the findings."""
 
     files: int
@@ -92,8 +118,8 @@ class Summary:
     """Number of findings of each severity that do not count; see `AuditResult.select`."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditResult:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AuditResult(_Compared):
     """The result of an audit.
 
     `batches` and `records` are read from the files when they are used; the other tables are in
@@ -130,17 +156,17 @@ class AuditResult:
     started_ms: int
     """When the audit began, in ms since 1970."""
     _segment_files: Callable[[], Iterator[tuple[int, Place, Row, list[PlacedFinding]]]] = field(
-        repr=False, compare=False
+        compare=False
     )
     """Size, place, place columns and findings of every file with records."""
-    sources: tuple[bytes, ...] = field(repr=False, compare=False)
+    sources: tuple[bytes, ...] = field(compare=False)
     """The given paths, below which nothing is written."""
-    _shown: ShownFindings = field(repr=False, compare=False)
-    _topic_totals: Callable[[], Sequence[TopicTotals]] = field(repr=False, compare=False)
+    _shown: ShownFindings = field(compare=False)
+    _topic_totals: Callable[[], Sequence[TopicTotals]] = field(compare=False)
     paths: tuple[str, ...]
     """The audited paths, absolute or as URIs."""
-    _select: Callable[[Selection], AuditResult] = field(repr=False, compare=False)
-    _selection: Selection = field(repr=False, compare=False)
+    _select: Callable[[Selection], AuditResult] = field(compare=False)
+    _selection: Selection = field(compare=False)
 
     def __repr__(self) -> str:
         found = self.summary.findings

@@ -5,7 +5,6 @@ What is left out stays in the verdict: a log with an error that everybody knows 
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -59,6 +58,8 @@ class Baseline(NamedTuple):
         Raises:
             BaselineError: the text is something else.
         """
+        import json
+
         try:
             document = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -118,7 +119,7 @@ class Selection(NamedTuple):
         if severity not in SEVERITIES:
             raise ValueError(f"severity is {severity!r}, not one of {', '.join(SEVERITIES)}")
         names = frozenset(ignore)
-        if unknown := sorted(names - {*catalogue()}):
+        if names and (unknown := sorted(names - {*catalogue()})):
             raise ValueError(f"ignore has {unknown[0]!r}, which is no finding")
         return cls(severity, names, baseline)
 

@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ottla.audit.catalogue.explain import commands_at
-from ottla.audit.catalogue.findings import kinds_of
-from ottla.audit.result.grouped import group_by_cause
+from ottla.audit.catalogue.findings import kinds_of, severity_counts
 from ottla.audit.result.selection import EVERYTHING
 from ottla.logs.names import display
 
@@ -49,9 +48,12 @@ class ShownFindings:
         """The findings that count, sorted by place."""
         if selection != EVERYTHING:
             self.counting = [f for f in outcome.findings if selection.has(self._displayed(f))]
-        self._grouped: Grouped = group_by_cause(plan, outcome, self.counting)
-        self.event_count = len(self._grouped.groups)
-        self.event_counts: dict[Severity, int] = self._grouped.groups.severity_counts
+        self._grouped = _grouped(plan, outcome, self.counting)
+        groups = self._grouped.groups if self._grouped else None
+        self.event_count = len(groups) if groups else 0
+        self.event_counts: dict[Severity, int] = (
+            groups.severity_counts if groups else severity_counts({})
+        )
         """Number of events of each severity."""
 
     def event_rows(self) -> Iterator[Event]:
@@ -76,13 +78,13 @@ class ShownFindings:
             self._plan.inventory.display(partition.directory): [
                 display(segment.name) for segment in partition.segments
             ]
-            for partition in self._grouped.partitions.values()
+            for partition in (self._grouped.partitions.values() if self._grouped else ())
             if partition.topic is not None
         }
 
     @cached_property
     def _events(self) -> tuple[list[Event], list[int]]:
-        if not self._grouped.groups:
+        if self._grouped is None:
             return [], []
         from ottla.audit.result.events import make_events
 
@@ -117,3 +119,12 @@ class ShownFindings:
             return inventory.display(placed.directory)
         topic, _ = self._places.get(placed.directory or b"") or (placed.pattern, None)
         return self._file_of(placed) or topic or ""
+
+
+def _grouped(plan: Plan, outcome: Outcome, findings: Sequence[PlacedFinding]) -> Grouped | None:
+    """Returns findings in groups of one cause; None where there is none, as in most audits."""
+    if not findings:
+        return None
+    from ottla.audit.result.grouped import group_by_cause
+
+    return group_by_cause(plan, outcome, findings)

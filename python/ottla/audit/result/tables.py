@@ -6,7 +6,6 @@ requires none of them. `batches` and `records` hold no rows: they read the files
 
 from __future__ import annotations
 
-import base64
 from functools import partial
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -222,6 +221,8 @@ def jsonable(value: Any) -> Any:
         try:
             return value.decode()
         except UnicodeDecodeError:
+            import base64
+
             return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, (list, tuple)):
         return [jsonable(item) for item in value]

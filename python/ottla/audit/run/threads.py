@@ -22,7 +22,6 @@ from ottla.audit.pipeline import judge_scans
 from ottla.audit.plan.plan import ENDLESS
 from ottla.audit.run.crew import work_together
 from ottla.audit.run.pace import Pace
-from ottla.audit.run.scan import audited_files, scan_request, start_files
 from ottla.errors import AuditCancelledError
 from ottla.logs.checkpoints import Checkpoints
 from ottla.storage import brought_ahead, reason_of
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from ottla.logs.inventory import FileEntry
     from ottla.logs.names import FileKind
 
-Request = TypeVar("Request")
+Request = TypeVar("Request", "StartRequest", "AdviceRequest")
 Answer = TypeVar("Answer")
 
 
@@ -152,26 +151,25 @@ class ThreadRunner:
     def predict_starts(self, requests: Sequence[StartRequest]) -> list[list[Row]]:
         """See `Runner`. Predicts several starts in parallel."""
         checkpoints, files = self.surroundings.checkpoints, self._plan.inventory.files
-        if not requests:
-            return []
-        ahead = brought_ahead(requests, files, lambda request: start_files(request.partition))
-        return self._each(lambda r: r.rows(checkpoints, files, self.pace.again()), ahead)
+        return self._each(lambda r: r.rows(checkpoints, files, self.pace.again()), requests)
 
     def price_options(self, requests: Sequence[AdviceRequest]) -> list[PartitionOptions | str]:
         """See `Runner`. Prices several partitions in parallel."""
         checkpoints, files = self.surroundings.checkpoints, self._plan.inventory.files
-        if not requests:
-            return []
-        ahead = brought_ahead(requests, files, lambda request: start_files(request.partition))
-        return self._each(lambda r: r.options(checkpoints, files, self.pace.again()), ahead)
+        return self._each(lambda r: r.options(checkpoints, files, self.pace.again()), requests)
 
     def _each(
-        self, carry_out: Callable[[Request], Answer], requests: Iterable[Request]
+        self, carry_out: Callable[[Request], Answer], requests: Sequence[Request]
     ) -> list[Answer]:
         """Carries out several requests in parallel, which threads take one by one."""
+        if not requests:
+            return []
         from concurrent.futures import ThreadPoolExecutor
 
-        numbered = enumerate(requests)
+        from ottla.audit.run.scan import start_files
+
+        files = self._plan.inventory.files
+        numbered = enumerate(brought_ahead(requests, files, lambda r: start_files(r.partition)))
         lock = threading.Lock()
 
         def some_answers(_: int) -> list[tuple[int, Answer]]:
@@ -230,6 +228,8 @@ class _PlanScan:
         yield task.file.path, task.file.size
         partition = self._plan.logs[task.log].partition
         if partition is not None and task.log not in self._looked_into:
+            from ottla.audit.run.scan import audited_files
+
             self._looked_into.add(task.log)
             yield from audited_files(partition)
 
@@ -349,6 +349,8 @@ class _PlanScan:
                 state.changed.wait(0.1)
 
     def _open(self, state: _FileState) -> _engine.Segment:
+        from ottla.audit.run.scan import scan_request
+
         with state.changed:
             if state.segment is None:
                 task = state.task

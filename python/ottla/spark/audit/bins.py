@@ -104,7 +104,7 @@ class Bins:
 
 def names_of(inventory: Inventory) -> Inventory:
     """Returns the small part of an inventory that is needed to display names."""
-    return replace(inventory, log_directories=(), partitions=(), unreadable=())
+    return inventory._replace(log_directories=(), partitions=(), unreadable=())
 
 
 def make_bins(plan: Plan, *, level: str, now_ms: int, bin_bytes: int) -> Bins:

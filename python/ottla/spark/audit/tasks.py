@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.judge.comparison import Comparison
@@ -121,7 +121,7 @@ def judge(context: Context) -> Callable[[pa.Table], pa.Table]:
     import pyarrow as pa
 
     held = HeldFiles(context.inventory.files)
-    inventory = replace(context.inventory, files=held)
+    inventory = context.inventory._replace(files=held)
     surroundings = Surroundings(Checkpoints(held), context.topic_configs)
 
     def run(chunks: pa.Table) -> pa.Table:

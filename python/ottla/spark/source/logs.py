@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.audit import audit
@@ -50,7 +50,7 @@ class LogsTask:
         inventory = self.plan.inventory
         # Spark sends tasks by itself, without secrets of stores.
         files = AnyFiles(request.storage_options)
-        plan = self.plan._replace(inventory=replace(inventory, files=files))
+        plan = self.plan._replace(inventory=inventory._replace(files=files))
         runner = ThreadRunner(plan, level=request.level, threads=1)
         result = run_part(runner, level=request.level)
         for chunk in getattr(result, request.table).chunks():
@@ -71,8 +71,7 @@ def plan_parts(plan: Plan, task_bytes: int) -> Iterator[Plan]:
         indexes = [index for owner in owners for index in logs.get(owner, ())]
         directories = plan.log_directories if is_last else ()
         return plan._replace(
-            inventory=replace(
-                plan.inventory,
+            inventory=plan.inventory._replace(
                 log_directories=directories,
                 partitions=tuple(partitions),
                 unreadable=(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar, cast, get_args
 
 from ottla.audit.pipeline import Level
@@ -148,7 +148,7 @@ class Request:
         if self.layout == "kafka":
             # Consumers get nothing of a directory that is about to go or to come.
             live = tuple(p for p in inventory.partitions if p.state == "live")
-            inventory = replace(inventory, partitions=live)
+            inventory = inventory._replace(partitions=live)
         if self.subscribe_pattern is not None:
             pattern = re.compile(self.subscribe_pattern)
 
@@ -165,7 +165,7 @@ class Request:
         else:
             return inventory
         chosen = tuple(filter(is_wanted, inventory.partitions))
-        return replace(inventory, partitions=chosen, log_directories=())
+        return inventory._replace(partitions=chosen, log_directories=())
 
 
 def columns_of(table: str, layout: Layout, headers: Headers) -> tuple[Column, ...]:
