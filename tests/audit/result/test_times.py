@@ -38,7 +38,7 @@ def log_of(timestamps: Sequence[tuple[int, int]]) -> LogTimes:
         }
         for offset, (least, greatest) in enumerate(timestamps)
     ]
-    return written(((partition, row) for row in rows), [DIRECTORY])[DIRECTORY]
+    return written((partition, row) for row in rows)[DIRECTORY]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1), st.data())

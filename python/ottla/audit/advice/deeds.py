@@ -19,6 +19,7 @@ from ottla.audit.advice.duplicates import Duplicates
 from ottla.audit.advice.partition import AdviceRequest, Option, PartitionOptions
 from ottla.audit.advice.trial import Effect
 from ottla.audit.catalogue.findings import kinds_of
+from ottla.audit.judge.packed import rows_about
 from ottla.audit.judge.restarts import StartRequest, start_requests
 from ottla.logs.names import (
     CLUSTER_METADATA,
@@ -199,11 +200,11 @@ def _settled(put_aside: Sequence[StartRequest], outcome: Outcome) -> dict[bytes,
     kinds = kinds_of(outcome.findings)
     found = {directory for _, severity, directory in kinds if severity != "info"}
     settled = {}
-    for partition, row in outcome.tables["metrics"]:
+    for partition, row in rows_about(outcome.tables["metrics"], wanted):
         start, end = row["log_start_offset"], row["log_end_offset"]
         bases = partition.live_base_offsets
         is_dense = start == bases[0] and row["records"] == end - start if bases else False
-        if partition.directory in wanted and is_dense and partition.directory not in found:
+        if is_dense and partition.directory not in found:
             readable = row["records"] - row["control_batches"]
             effect = Effect(
                 opens=True,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ottla.audit.advice.candidates import MOVE_PARTITION, NOTHING
 from ottla.audit.advice.partition import Option, PartitionOptions, Stays
 from ottla.audit.advice.trial import moved_away
+from ottla.audit.judge.packed import rows_about
 from ottla.logs.names import display
 
 if TYPE_CHECKING:
@@ -94,15 +95,13 @@ def _logs(outcome: Outcome, wanted: Iterable[bytes]) -> Mapping[bytes, _Log]:
     if not directories:
         return {}
     epochs: dict[bytes, int] = {}
-    for partition, row in outcome.tables["epochs"]:
-        if partition.directory in directories:
-            known = epochs.get(partition.directory, -1)
-            epochs[partition.directory] = max(known, row["leader_epoch"])
+    for partition, row in rows_about(outcome.tables["epochs"], directories):
+        known = epochs.get(partition.directory, -1)
+        epochs[partition.directory] = max(known, row["leader_epoch"])
     spans: dict[bytes, list[tuple[int, int]]] = {}
-    for partition, row in outcome.tables["metrics"]:
-        if partition.directory in directories:
-            span = row["log_start_offset"], row["log_end_offset"]
-            spans.setdefault(partition.directory, []).append(span)
+    for partition, row in rows_about(outcome.tables["metrics"], directories):
+        span = row["log_start_offset"], row["log_end_offset"]
+        spans.setdefault(partition.directory, []).append(span)
     return {directory: _log(epochs.get(directory, -1), found) for directory, found in spans.items()}
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ottla import _engine
 from ottla.audit.catalogue.findings import kinds_of
+from ottla.audit.judge.packed import rows_about
 from ottla.words import listed
 
 if TYPE_CHECKING:
@@ -42,10 +43,9 @@ def with_witnesses_elsewhere(plan: Plan, outcome: Outcome) -> Outcome:
         if partition.directory in witnesses and partition.is_whole and partition.has_segments
     }
     ends: dict[bytes, int] = {}
-    for partition, row in outcome.tables["metrics"]:
-        if partition.directory in witnesses:
-            known = ends.get(partition.directory, 0)
-            ends[partition.directory] = max(known, row["log_end_offset"])
+    for partition, row in rows_about(outcome.tables["metrics"], witnesses):
+        known = ends.get(partition.directory, 0)
+        ends[partition.directory] = max(known, row["log_end_offset"])
 
     def judged(finding: PlacedFinding) -> PlacedFinding:
         directory = active.get(finding.path or b"")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ottla import _engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from ottla.audit.plan.plan import Log
     from ottla.logs.columns import Row
@@ -103,10 +103,15 @@ class PackedLogs:
         """Returns the number of rows of a table."""
         return self._counts[ENGINE_TABLES.index(table)]
 
-    def rows(self, table: str) -> Iterator[tuple[Partition, dict[str, Any]]]:
-        """Yields the rows of a table, each with its partition; a column `file` has paths."""
+    def rows(
+        self, table: str, directories: Container[bytes] | None = None
+    ) -> Iterator[tuple[Partition, dict[str, Any]]]:
+        """Yields the rows of a table, each with its partition; a column `file` has paths.
+
+        Those of partitions outside the directories stay packed.
+        """
         columns = _COLUMNS[table]
-        for log, partition, values in self._unpacked(table):
+        for log, partition, values in self._unpacked(table, directories):
             row = dict(zip(columns, values, strict=True))
             if "file" in row:
                 row["file"] = log.files[row["file"]].path
@@ -128,12 +133,17 @@ class PackedLogs:
                 row[file_at] = show(log.files[row[file_at]].path)
             yield wanted(row)
 
-    def _unpacked(self, table: str) -> Iterator[tuple[Log, Partition, Row]]:
+    def _unpacked(
+        self, table: str, directories: Container[bytes] | None = None
+    ) -> Iterator[tuple[Log, Partition, Row]]:
         """Yields the rows of a table as the engine has them."""
         for log, packed in zip(self._logs, self._packed, strict=True) if self.count(table) else ():
-            if log.partition is not None and packed is not None:
+            partition = log.partition
+            if partition is None or packed is None:
+                continue
+            if directories is None or partition.directory in directories:
                 for values in _all_rows(partial(packed.rows, table)):
-                    yield log, log.partition, values
+                    yield log, partition, values
 
 
 def _all_rows(unpacked: Callable[[int], Sequence[Row] | None]) -> Iterator[Row]:
@@ -209,7 +219,20 @@ class PackedRows:
         """See `PackedLogs.rows_in`."""
         return self._logs.rows_in(self._table, columns, show)
 
+    def about(self, directories: Container[bytes]) -> Iterator[tuple[Partition, dict[str, Any]]]:
+        """Yields the rows of the partitions in some directories."""
+        return self._logs.rows(self._table, directories)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PackedRows) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def rows_about(
+    rows: Iterable[tuple[Partition, Mapping[str, Any]]], directories: Container[bytes]
+) -> Iterator[tuple[Partition, Mapping[str, Any]]]:
+    """Yields the rows of a table that are about the partitions in some directories, in order."""
+    if isinstance(rows, PackedRows):
+        return rows.about(directories)
+    return (row for row in rows if row[0].directory in directories)

@@ -11,6 +11,7 @@ from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ottla.audit.judge.packed import rows_about
 from ottla.audit.judge.suspects import has_topic_id, suspects_of
 from ottla.logs.names import LOG_START_OFFSETS, RECOVERY_POINTS, display
 from ottla.logs.packed import PackedRows
@@ -101,11 +102,10 @@ def start_requests(
     ends: dict[bytes, int] = {}
     aborted = {p.directory: array("q") for p in suspects}
     if suspects:
-        for partition, row in tables["metrics"]:
-            if partition.directory in aborted:
-                ends[partition.directory] = row["log_end_offset"]
-        for partition, row in tables["transactions"]:
-            if row["state"] == "aborted" and partition.directory in aborted:
+        for partition, row in rows_about(tables["metrics"], aborted):
+            ends[partition.directory] = row["log_end_offset"]
+        for partition, row in rows_about(tables["transactions"], aborted):
+            if row["state"] == "aborted":
                 ended = row["producer_id"], row["first_offset"], row["marker_offset"]
                 aborted[partition.directory].extend(ended)
     return [

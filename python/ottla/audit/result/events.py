@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ottla.audit.catalogue.explain import causes, explain
 from ottla.audit.catalogue.findings import UNREADABLE
+from ottla.audit.judge.packed import rows_about
 from ottla.audit.result.times import NO_TIMES, written
 from ottla.audit.result.traces import is_index
 from ottla.audit.result.verdict import verdict_of
@@ -114,7 +115,7 @@ class _Loss(NamedTuple):
 def make_events(plan: Plan, outcome: Outcome, grouped: Grouped) -> tuple[list[Event], list[int]]:
     """Returns the events, the gravest first, and for each finding the number of its event."""
     findings, partitions, groups = grouped.findings, grouped.partitions, tuple(grouped.groups)
-    times = written(outcome.tables["timeline"] if partitions else (), partitions)
+    times = written(rows_about(outcome.tables["timeline"], partitions))
     show = cache(plan.inventory.display)
     events = []
     for group, loss in zip(groups, _losses(outcome, findings, groups, partitions), strict=True):
@@ -150,8 +151,9 @@ def _losses(
             if finding.first_offset is not None and finding.last_offset is not None:
                 ranges[number].append((finding.first_offset, finding.last_offset))
     sparse = set()
-    for partition, row in outcome.tables["gaps"] if any(ranges) or at else ():
-        if partition.directory not in partitions or row["reader"] != "all":
+    gaps = rows_about(outcome.tables["gaps"], partitions)
+    for partition, row in gaps if any(ranges) or at else ():
+        if row["reader"] != "all":
             continue
         if causes()[row["cause"]].is_lawful:
             if row["position"] is not None:

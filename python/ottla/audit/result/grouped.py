@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.audit.catalogue.findings import kinds_of
+from ottla.audit.judge.packed import rows_about
 from ottla.audit.result.traces import LogEnd, group_findings
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def group_by_cause(plan: Plan, outcome: Outcome, findings: Sequence[PlacedFindin
 def _ends(outcome: Outcome, partitions: Mapping[bytes, Partition]) -> dict[bytes, LogEnd]:
     """Returns the ends of the logs with a finding, by directory."""
     ends: dict[bytes, LogEnd] = {}
-    for partition, row in outcome.tables["metrics"] if partitions else ():
-        if partition.directory in partitions and partition.is_whole and partition.has_segments:
+    for partition, row in rows_about(outcome.tables["metrics"], partitions):
+        if partition.is_whole and partition.has_segments:
             last = partition.segments[-1]
             known = ends.get(partition.directory)
             ends[partition.directory] = LogEnd(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ottla.logs.inventory import Partition
 
@@ -110,19 +110,16 @@ NO_TIMES = LogTimes()
 """Those of a log that was not read."""
 
 
-def written(
-    timeline: Iterable[tuple[Partition, Mapping[str, Any]]], directories: Collection[bytes]
-) -> dict[bytes, LogTimes]:
+def written(timeline: Iterable[tuple[Partition, Mapping[str, Any]]]) -> dict[bytes, LogTimes]:
     """Returns the timestamps of logs, by directory.
 
     Args:
-        timeline: the rows of the table of this name.
-        directories: those of the partitions wanted.
+        timeline: their rows of the table of this name.
     """
     logs: dict[bytes, LogTimes] = {}
     for partition, row in timeline:
         oldest, newest = row["min_timestamp"], row["max_timestamp"]
-        if partition.directory not in directories or oldest is None or newest is None:
+        if oldest is None or newest is None:
             continue
         base = row["base_offset"] or 0
         end = base if row["next_offset"] is None else row["next_offset"]
