@@ -6,6 +6,7 @@ later.
 
 from __future__ import annotations
 
+import gc
 import sys
 
 INTERRUPTED = 130
@@ -13,6 +14,9 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Runs the program."""
+    # What a program loads and collects is no garbage: to look for some as often as Python does by
+    # itself takes a thirtieth of a start, and of an audit.
+    gc.set_threshold(50_000)
     try:
         from ottla.cli import main as main_of_package
 
