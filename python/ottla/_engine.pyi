@@ -17,7 +17,7 @@ from ottla._engine_columns import (
 from ottla._engine_logs import (
     directory_kind,
     file_name,
-    judge_clean,
+    judge_whole_logs,
     lacks_offset,
     list_plain_partitions,
     listed_order,
@@ -136,9 +136,9 @@ __all__ = [
     "group_findings",
     "join_columns",
     "json_rows",
-    "judge_clean",
     "judge_committed_offset",
     "judge_open_transaction",
+    "judge_whole_logs",
     "kafka_versions",
     "kernel_level",
     "lacks_offset",
@@ -152,7 +152,7 @@ __all__ = [
     "metadata_snapshot_fault",
     "missing_log",
     "murmur2",
-    "offset_beyond_end",
+    "offsets_beyond_end",
     "parse_file_name",
     "parse_leader_epochs",
     "parse_meta_properties",
@@ -490,9 +490,9 @@ def count_findings(
 def check_names(
     entries: Sequence[tuple[bytes, bool]], *, state: _PartitionState, is_whole: bool
 ) -> list[tuple[int, Finding]]: ...
-def offset_beyond_end(
-    file_name: bytes, topic: str, partition: int, offset: int, log_end_offset: int
-) -> Finding | None: ...
+def offsets_beyond_end(
+    file_name: bytes, partitions: Sequence[tuple[str, int, int, int]]
+) -> list[tuple[int, Finding]]: ...
 def partitions_without_directory(
     file_name: bytes, partitions: Sequence[tuple[str, int, int]]
 ) -> Finding | None: ...

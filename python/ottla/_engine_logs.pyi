@@ -49,8 +49,16 @@ def listed_order(names: Sequence[bytes]) -> list[int]: ...
 def live_base_offsets(names: Sequence[bytes]) -> list[int]: ...
 def list_plain_partitions(
     directories: Sequence[bytes], *, threads: int = 1
-) -> list[tuple[tuple[bytes, ...], tuple[int, ...], tuple[int, ...]] | None]: ...
-def judge_clean(
+) -> list[
+    tuple[
+        tuple[bytes, int, _PartitionState] | None,
+        tuple[bytes, ...],
+        tuple[int, ...],
+        tuple[int, ...],
+    ]
+    | None
+]: ...
+def judge_whole_logs(
     partitions: Sequence[tuple[_ListedPartition, _Offsets]],
     *,
     settings: Mapping[str, Mapping[str, Any]],

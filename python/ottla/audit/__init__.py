@@ -7,14 +7,13 @@ by `ottla.logs`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ottla.audit.catalogue.finding import Finding
     from ottla.audit.pipeline import Level
-    from ottla.audit.plan.plan import Plan
     from ottla.audit.result.result import AuditResult, Summary
     from ottla.audit.result.tables import Table
     from ottla.audit.run.pace import Progress
@@ -121,75 +120,23 @@ def audit(
         StorageError, MissingDependencyError: a URI leads to no store; obstore is not installed.
         KeyboardInterrupt: on Ctrl-C, within moments.
     """
-    from ottla.audit.plan.plan import plan_audit
+    from ottla.audit.run.threads import audit_by_threads
 
-    threads = _checked(locals())
-    plan = plan_audit(
+    return audit_by_threads(
         source,
         topics=topics,
-        replicas=replicas,
-        storage_options=storage_options,
-        follow_links=follow_links,
-        must_exist=must_exist,
-        threads=threads,
-    )
-    return _run_by_threads(
-        plan,
-        split_bytes,
         level=level,
         threads=threads,
         fail_on=fail_on,
-        max_mb_per_s=max_mb_per_s,
         progress=progress,
+        max_mb_per_s=max_mb_per_s,
+        replicas=replicas,
         topic_configs=topic_configs,
+        split_bytes=split_bytes,
+        storage_options=storage_options,
+        follow_links=follow_links,
+        must_exist=must_exist,
     )
-
-
-def _checked(arguments: Mapping[str, Any]) -> int:
-    """Returns how many threads there are to be, by the arguments of an audit.
-
-    Raises:
-        ValueError, TypeError: one is out of range, or of another kind.
-    """
-    from ottla.arguments import check_kinds
-    from ottla.audit.pipeline import check_arguments
-    from ottla.audit.run.pace import check_rate
-    from ottla.audit.run.threads import MAX_THREADS, default_threads
-
-    check_kinds(**arguments)
-    check_arguments(**{name: arguments[name] for name in ("level", "fail_on", "split_bytes")})
-    threads: int | None = arguments["threads"]
-    if threads is not None and not 1 <= threads <= MAX_THREADS:
-        raise ValueError(f"threads is {threads}, must be from 1 to {MAX_THREADS:,}")
-    check_rate(arguments["max_mb_per_s"])
-    return threads or default_threads()
-
-
-def _run_by_threads(
-    plan: Plan,
-    split_bytes: int | None,
-    *,
-    level: Level,
-    threads: int,
-    fail_on: Severity,
-    max_mb_per_s: float | None,
-    progress: Progress | None,
-    topic_configs: Mapping[str, Mapping[str, str]] | None,
-) -> AuditResult:
-    from ottla.audit.pipeline import run_audit
-    from ottla.audit.plan.plan import SPLIT_BYTES, holding
-    from ottla.audit.run.threads import ThreadRunner
-
-    with holding(plan.split(split_bytes or (SPLIT_BYTES if threads > 1 else None))) as held:
-        runner = ThreadRunner(
-            held,
-            level=level,
-            threads=threads,
-            max_mb_per_s=max_mb_per_s,
-            progress=progress,
-            topic_configs=topic_configs,
-        )
-        return run_audit(runner, level=level, fail_on=fail_on)[1]
 
 
 def __dir__() -> list[str]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ottla.audit.judge.restarts import StartRequest
     from ottla.audit.plan.plan import Log, Plan
     from ottla.audit.result.result import AuditResult
+    from ottla.logs.checkpoints import Checkpoints
     from ottla.logs.columns import Row
     from ottla.logs.inventory import Inventory
     from ottla.severity import Severity
@@ -55,6 +56,10 @@ class Runner(Protocol):
     @property
     def plan(self) -> Plan:
         """The plan to run."""
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """What the checkpoints of its log directories hold."""
 
     def scan(self, collector: Collector) -> None:
         """Scans every file of the plan, and adds the result of `judge_scans` for each log.
@@ -145,6 +150,6 @@ def judge_scans(
 
 
 def _scanned(runner: Runner) -> Outcome:
-    collector = Collector(runner.plan)
+    collector = Collector(runner.plan, runner.checkpoints)
     runner.scan(collector)
     return collector.outcome()

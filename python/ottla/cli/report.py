@@ -88,12 +88,13 @@ def print_report(result: AuditResult, *, is_complete: bool = False) -> None:
         _print_scope(page, result)
     if sections or result.advice or len(result.recovery):
         _print_events(page, result, sections, is_complete=is_complete)
-    topics = _topics(result)
+    totals = result.topic_totals
+    topics = _topics(result, totals)
     is_sound = all(section.severity == "info" for section in sections)
     if topics:
         page.print()
         _print_topics(page, topics, is_sound=is_sound, is_complete=is_complete)
-    notes = [*_transactions_note(result)]
+    notes = [*_transactions_note(result, totals)]
     if result.advice:
         from ottla.cli.next_start import put_aside_note
 
@@ -227,9 +228,8 @@ def _print_scope(page: Page, result: AuditResult) -> None:
         _print_wrapped(page, scope, 2)
 
 
-def _topics(result: AuditResult) -> list[_Topic]:
+def _topics(result: AuditResult, totals: Sequence[TopicTotals]) -> list[_Topic]:
     """Topics, those with the most severe findings first."""
-    totals = result.topic_totals
     topics = {each.topic: _Topic(each.topic, each) for each in totals if each.topic is not None}
     for finding in result.findings:
         found = topics.get(finding["topic"])
@@ -283,10 +283,9 @@ def _print_topics(
         _print_wrapped(page, f"and {count(len(rest), 'more topic')}{note}")
 
 
-def _transactions_note(result: AuditResult) -> Iterator[str]:
+def _transactions_note(result: AuditResult, totals: Sequence[TopicTotals]) -> Iterator[str]:
     """Yields a sentence about the transactions."""
     states = ("committed", "aborted")
-    totals = result.topic_totals
     counts = {
         "committed": sum(each.committed_transactions for each in totals),
         "aborted": sum(each.aborted_transactions for each in totals),

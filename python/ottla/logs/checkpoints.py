@@ -86,6 +86,7 @@ class Checkpoints:
     def __init__(self, files: Files = ANYWHERE) -> None:
         self._files = files
         self._entries: dict[tuple[bytes, bytes], _Entries] = {}
+        self._unreadable: set[tuple[bytes, bytes]] = set()
         self._all_of: dict[bytes, list[_Entries]] = {}
         """All checkpoints of a log directory, by its path."""
         self._known: dict[bytes, Mapping[bytes, int | None]] = {}
@@ -111,12 +112,29 @@ class Checkpoints:
         points, starts, ends, cleaned = checkpoints
         return points.get(key), starts.get(key), ends.get(key), cleaned.get(key)
 
-    def _read(self, above: bytes, name: bytes) -> _Entries:
+    def entries(self, file: FileEntry) -> Mapping[tuple[str, int], int]:
+        """Returns all offsets in a checkpoint.
+
+        Raises:
+            SideFileError: the content is not what Kafka writes.
+            OSError: it cannot be read.
+        """
         with self._lock:
-            entries = self._entries.get((above, name))
-            if entries is None:
-                entries = self._entries[above, name] = read_offsets(above, name, self._files)
+            entries = self._entries.get((file.directory, file.name))
+            if entries is None or file.fault is not None:
+                entries = parse_offset_checkpoint(read_side_file(file, self._files))
+                self._entries[file.directory, file.name] = entries
         return entries
+
+    def _read(self, above: bytes, name: bytes) -> _Entries:
+        """Returns all offsets in a checkpoint; none if it cannot be read."""
+        if (above, name) in self._unreadable:
+            return {}
+        try:
+            return self.entries(FileEntry(above, name, "offset-checkpoint"))
+        except (OSError, SideFileError):
+            self._unreadable.add((above, name))
+            return {}
 
     def know(self, partition: Partition, offsets: Mapping[bytes, int | None]) -> None:
         """Takes a partition's entries as they were read elsewhere; none is read for it here."""

@@ -71,6 +71,7 @@ __all__ = [
     "may_hold_batches",
     "parse_partition_name",
     "stray_name",
+    "topic_name",
     "topic_patterns",
 ]
 
@@ -133,12 +134,16 @@ def parse_partition_name(name: bytes) -> tuple[str, int, PartitionState] | None:
     if parsed is None:
         return None
     topic, partition, state = parsed
-    return _topic(topic), partition, state
+    return topic_name(topic), partition, state
 
 
 @lru_cache(maxsize=64)
-def _topic(name: bytes) -> str:
-    # All partitions of a topic share one string.
+def topic_name(name: bytes) -> str:
+    """Returns the name of a topic as printable text: one string for all of its partitions.
+
+    >>> topic_name(b"page-views")
+    'page-views'
+    """
     return sys.intern(display(name))
 
 

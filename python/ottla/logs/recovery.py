@@ -298,7 +298,8 @@ def places_of(partition: Partition, files: Files) -> dict[bytes, Place]:
         # Most hold regular files alone, of which a name is all that is asked.
         (plain,) = _engine.list_plain_partitions([directory])
         if plain is not None:
-            return {name: files.place(join(directory, name)) for name in plain[0]}
+            _, names, *_ = plain
+            return {name: files.place(join(directory, name)) for name in names}
         return list_places(directory, files)
     if not partition.is_whole:
         return list_places(directory, files)

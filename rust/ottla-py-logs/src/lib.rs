@@ -14,7 +14,6 @@
 
 pub mod arrow;
 pub mod bare;
-pub mod clean;
 pub mod copies;
 pub mod damage;
 pub mod findings;
@@ -51,3 +50,4 @@ pub mod side_check;
 pub mod side_entries;
 pub mod sidefiles;
 pub mod traces;
+pub mod whole_logs;

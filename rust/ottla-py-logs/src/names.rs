@@ -15,12 +15,12 @@ pub fn parse_file_name<'py>(
     (PyString::intern(py, kind.name()), PyString::intern(py, state.name()), base_offset)
 }
 
+/// Topic, partition and state.
+pub type Said<'py> = (Bound<'py, PyBytes>, i32, Bound<'py, PyString>);
+
 /// Topic, partition and state that a directory's name says; None when it is no partition's.
 #[pyfunction]
-pub fn parse_partition_name<'py>(
-    py: Python<'py>,
-    name: &[u8],
-) -> Option<(Bound<'py, PyBytes>, i32, Bound<'py, PyString>)> {
+pub fn parse_partition_name<'py>(py: Python<'py>, name: &[u8]) -> Option<Said<'py>> {
     let name = PartitionName::parse(name)?;
     let state = PyString::intern(py, name.state.name());
     Some((PyBytes::new(py, name.topic), name.partition, state))

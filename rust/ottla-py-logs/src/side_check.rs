@@ -7,6 +7,7 @@ use ottla_audit::partition::side_check::{self, DirectoryEntry};
 use ottla_log::names::PartitionState;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyBytes;
 
 /// What the names of the files in a partition's directory show. Each finding comes with the number of
@@ -37,18 +38,23 @@ pub fn check_names(
     Ok(found.into_iter().map(|(index, finding)| (index, Finding::from(finding))).collect())
 }
 
-/// The finding about the offset that a checkpoint of a log directory has for a partition, if it lies
-/// beyond the end of the log.
+/// Findings about the offsets of a checkpoint of a log directory that lie beyond the ends of their logs,
+/// each with its number.
+///
+/// Args:
+///     file_name: of the checkpoint.
+///     partitions: topic, partition, its offset in the checkpoint, and where its log ends.
 #[pyfunction]
-pub fn offset_beyond_end(
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub fn offsets_beyond_end(
     file_name: &[u8],
-    topic: &str,
-    partition: i32,
-    offset: i64,
-    log_end_offset: i64,
-) -> Option<Finding> {
-    side_check::offset_beyond_end(file_name, topic, partition, offset, log_end_offset)
-        .map(Finding::from)
+    partitions: Vec<(PyBackedStr, i32, i64, i64)>,
+) -> Vec<(usize, Finding)> {
+    let found = |(topic, partition, offset, end): &(PyBackedStr, i32, i64, i64)| {
+        side_check::offset_beyond_end(file_name, topic, *partition, *offset, *end)
+    };
+    let numbered = partitions.iter().map(found).enumerate();
+    numbered.filter_map(|(index, finding)| Some((index, finding?.into()))).collect()
 }
 
 /// The finding about partitions of which a checkpoint has an offset and the log directory nothing.

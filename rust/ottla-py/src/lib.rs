@@ -60,8 +60,6 @@ mod _engine {
     #[pymodule_export]
     use ottla_py_logs::bare::{bare_inflate, bare_read};
     #[pymodule_export]
-    use ottla_py_logs::clean::judge_clean;
-    #[pymodule_export]
     use ottla_py_logs::copies::{Copy, CopyFinding, Difference, compare_copies};
     #[pymodule_export]
     use ottla_py_logs::findings::{
@@ -125,7 +123,7 @@ mod _engine {
     };
     #[pymodule_export]
     use ottla_py_logs::side_check::{
-        check_names, epoch_beyond_end, foreign_topic_ids, missing_log, offset_beyond_end,
+        check_names, epoch_beyond_end, foreign_topic_ids, missing_log, offsets_beyond_end,
         partitions_without_directory, proved_end, unreadable_text_file,
     };
     #[pymodule_export]
@@ -149,6 +147,8 @@ mod _engine {
     use ottla_py_logs::placed::{count_findings, sorted_findings};
     #[pymodule_export]
     use ottla_py_logs::traces::{FindingGroups, group_findings};
+    #[pymodule_export]
+    use ottla_py_logs::whole_logs::judge_whole_logs;
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import ottla
 import pytest
-from ottla.audit.plan import plan as plans
+from ottla.audit.plan.plan import plan_audit
+from ottla.audit.run import threads
 from support.logs import segment, segment_name, write_log_directory, write_partition
 from support.small_log import (
     PARTITION,
@@ -278,14 +279,14 @@ def test_a_log_that_goes_on_while_it_is_audited_is_no_loss(
         tmp_path / "kafka", BATCH[:-9], checkpoints={"replication-offset-checkpoint": 27}
     )
     active = path / "orders-0" / segment_name(12)
-    plan = plans.plan_audit
+    plan = plan_audit
 
     def plan_then_write(*args: Any, **options: Any) -> Any:
         planned = plan(*args, **options)
         active.write_bytes(segment(5, base_offset=12))
         return planned
 
-    monkeypatch.setattr(plans, "plan_audit", plan_then_write)
+    monkeypatch.setattr(threads, "plan_audit", plan_then_write)
     assert [row["severity"] for row in ottla.audit(path).findings] == ["info"]
 
 

@@ -25,7 +25,7 @@ def names_of(log_directory: Path, ends: dict[str, int]) -> list[tuple[str, str]]
         for p in listed.partitions
         if listed.display(p.directory) in ends
     }
-    findings = [*check_log_directories(listed.log_directories, listed, known)]
+    findings = [*check_log_directories(listed.log_directories, listed, Checkpoints(), known)]
     topic_ids: dict[bytes, str | None] = {}
     for partition in listed.partitions:
         small = read_small_files(partition, listed)
@@ -49,7 +49,7 @@ def test_a_checkpoint_beyond_the_end_tells_what_is_gone(tmp_path: Path, name: st
     (log_directory / name).write_text("0\n1\norders 0 26\n")
     listed = take_inventory([log_directory])
     log = {listed.partitions[0].directory: 24}
-    (finding,) = check_log_directories(listed.log_directories, listed, log)
+    (finding,) = check_log_directories(listed.log_directories, listed, Checkpoints(), log)
     assert (finding.name, finding.severity) == ("checkpoint-mismatch", "error")
     assert finding.path == bytes(log_directory / name)
     assert (finding.first_offset, finding.last_offset) == (24, 25)
@@ -73,7 +73,7 @@ def test_a_checkpoint_beyond_the_end_says_what_kafka_makes_of_it(
     (log_directory / name).write_text("0\n1\norders 0 26\n")
     listed = take_inventory([log_directory])
     log = {listed.partitions[0].directory: 24}
-    (finding,) = check_log_directories(listed.log_directories, listed, log)
+    (finding,) = check_log_directories(listed.log_directories, listed, Checkpoints(), log)
     assert finding.severity == severity
     assert consequence in finding.message
 
@@ -156,7 +156,7 @@ def test_each_disk_of_a_broker_is_asked_once_whose_it_is(tmp_path: Path) -> None
         (disk / "replication-offset-checkpoint").write_text("0\n2\norders 0 1\npayments 0 1\n")
     files = CountingFiles()
     listed = take_inventory([tmp_path], files=files)
-    findings = [*check_log_directories(listed.log_directories, listed, {})]
+    findings = [*check_log_directories(listed.log_directories, listed, Checkpoints(), {})]
     assert [f.message.count("payments-0") for f in findings] == [1] * 20
     assert [f.message for f in findings if "orders-0" in f.message] == []
     # Once to be checked, once to tell the broker.

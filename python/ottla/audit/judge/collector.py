@@ -10,7 +10,6 @@ from ottla.audit.catalogue.findings import UNREADABLE, in_order, make_finding, p
 from ottla.audit.judge import side_files
 from ottla.audit.judge.bound import bounded
 from ottla.audit.judge.packed import ENGINE_TABLES, PackedLogs, PackedRows, ScannedFiles
-from ottla.logs.checkpoints import Checkpoints
 from ottla.logs.listing import MAX_DEPTH
 from ottla.logs.live import start_behind
 from ottla.logs.near import near_names, near_paths
@@ -20,9 +19,10 @@ if TYPE_CHECKING:
 
     from ottla.audit.advice.deed import Deed
     from ottla.audit.catalogue.finding import PlacedFinding
-    from ottla.audit.judge.clean import WholeLog
     from ottla.audit.judge.judge import JudgedLog
+    from ottla.audit.judge.whole import WholeLog
     from ottla.audit.plan.plan import Log, Plan
+    from ottla.logs.checkpoints import Checkpoints
     from ottla.logs.columns import Row
     from ottla.logs.inventory import FileEntry, Inventory, Partition
 
@@ -69,11 +69,11 @@ class Outcome(NamedTuple):
 class Collector:
     """The results of logs judged so far, in any order; safe to share between threads."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, checkpoints: Checkpoints) -> None:
         self._plan = plan
         self._lock = threading.Lock()
         self._packed = PackedLogs(plan.logs)
-        self._checkpoints = Checkpoints(plan.inventory.files)
+        self._checkpoints = checkpoints
         self._reasons: dict[bytes, str] = {}
         self._findings: list[PlacedFinding] = []
         self._compared: list[PlacedFinding] = []
@@ -103,17 +103,16 @@ class Collector:
                 if judged.end_offset is not None:
                     self._ends[partition.directory] = judged.end_offset
 
-    def add_whole(self, logs: Iterable[tuple[int, WholeLog]]) -> None:
-        """Adds whole logs of the plan that were judged in one call, by their indexes."""
+    def add_whole(self, logs: Iterable[tuple[tuple[int, Partition], WholeLog]]) -> None:
+        """Adds logs of the plan that were judged in one call, by index and partition."""
         with self._lock:
-            for index, (packed, topic_id, end_offset, found) in logs:
+            for (index, partition), (packed, topic_id, end_offset, found) in logs:
                 self._packed.add(index, packed)
-                self._findings += placed_rows(found)
-                partition = self._plan.logs[index].partition
-                if partition is not None:
-                    # All partitions of a topic share one string.
-                    self._topic_ids[partition.directory] = topic_id and sys.intern(topic_id)
-                    self._ends[partition.directory] = end_offset
+                if found:
+                    self._findings += placed_rows(found)
+                # All partitions of a topic share one string.
+                self._topic_ids[partition.directory] = topic_id and sys.intern(topic_id)
+                self._ends[partition.directory] = end_offset
 
     def add_compared(
         self,
@@ -167,7 +166,9 @@ class Collector:
                 yield from side_files.check_segments(partition, self._checkpoints)
         yield from side_files.check_topic_ids(plan.inventory, plan.partitions, self._topic_ids)
         ends = self._ends_with_damage()
-        yield from side_files.check_log_directories(plan.log_directories, plan.inventory, ends)
+        yield from side_files.check_log_directories(
+            plan.log_directories, plan.inventory, self._checkpoints, ends
+        )
 
     def _ends_with_damage(self) -> dict[bytes, int]:
         """Returns the ends of logs; damage at the end belongs to the log, as far as it reaches.

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ottla import _engine
 from ottla.audit.catalogue.findings import make_finding, place_finding
-from ottla.logs.checkpoints import parse_leader_epochs, parse_offset_checkpoint
+from ottla.logs.checkpoints import parse_leader_epochs
 from ottla.logs.live import has_grown
 from ottla.logs.metadata import (
     cluster_id,
@@ -44,13 +45,17 @@ Content = TypeVar("Content")
 
 
 def check_log_directories(
-    directories: Iterable[LogDirectory], inventory: Inventory, ends: Mapping[bytes, int]
+    directories: Iterable[LogDirectory],
+    inventory: Inventory,
+    checkpoints: Checkpoints,
+    ends: Mapping[bytes, int],
 ) -> Iterable[PlacedFinding]:
     """Yields findings about the checkpoints and `meta.properties` of log directories.
 
     Args:
         directories: the log directories.
         inventory: the inventory they are in.
+        checkpoints: what their checkpoints hold.
         ends: where the partitions of which every segment was read end, by directory.
     """
     disks = _Disks(inventory)
@@ -68,23 +73,13 @@ def check_log_directories(
             if file.name == META_PROPERTIES:
                 yield from _parse_file(file, inventory, parse_meta_properties)[1]
             elif file.kind == "offset-checkpoint" and file.state == "live":
-                yield from _check_checkpoint(file, directory, inventory, ends, disks)
-
-
-def _check_checkpoint(
-    file: FileEntry,
-    directory: LogDirectory,
-    inventory: Inventory,
-    ends: Mapping[bytes, int],
-    disks: _Disks,
-) -> Iterable[PlacedFinding]:
-    """Yields findings about a checkpoint of a log directory."""
-    offsets, faults = _parse_file(file, inventory, parse_offset_checkpoint)
-    yield from faults
-    yield from _without_directory(file, directory, inventory, offsets or {}, disks)
-    for partition in disks.partitions(directory) if offsets else ():
-        if partition.state == "live":
-            yield from _beyond_end(file, partition, offsets or {}, ends, inventory.files)
+                offsets, faults = _content(file, partial(checkpoints.entries, file))
+                yield from faults
+                if offsets is not None:
+                    yield from _without_directory(file, directory, inventory, offsets, disks)
+                if offsets:
+                    there = disks.partitions(directory)
+                    yield from _beyond_end(file, there, offsets, ends, inventory.files)
 
 
 class _Disks:
@@ -161,20 +156,23 @@ def _without_directory(
 
 def _beyond_end(
     file: FileEntry,
-    partition: Partition,
+    partitions: Iterable[Partition],
     offsets: Mapping[tuple[str, int], int],
     ends: Mapping[bytes, int],
     files: Files,
 ) -> Iterable[PlacedFinding]:
-    """Yields the finding about the offset of a partition, if the engine reports one."""
-    topic, number = partition.topic or "", partition.partition or 0
-    end = ends.get(partition.directory)
-    offset = offsets.get((topic, number))
-    if end is None or offset is None:
-        return
-    found = _engine.offset_beyond_end(file.name, topic, number, offset, end)
-    if found is not None and not has_grown(partition, files):
-        yield place_finding(found, path=file.path, directory=partition.directory)
+    """Yields findings about the offsets that a checkpoint has for live partitions."""
+    known: list[Partition] = []
+    described: list[tuple[str, int, int, int]] = []
+    for partition in partitions:
+        topic, number = partition.topic or "", partition.partition or 0
+        offset, end = offsets.get((topic, number)), ends.get(partition.directory)
+        if offset is not None and end is not None and partition.state == "live":
+            known.append(partition)
+            described.append((topic, number, offset, end))
+    for index, found in _engine.offsets_beyond_end(file.name, described):
+        if not has_grown(known[index], files):
+            yield place_finding(found, path=file.path, directory=known[index].directory)
 
 
 class SmallFiles(NamedTuple):
@@ -283,9 +281,16 @@ def _parse_file(
     parse: Callable[[bytes], Content],
     partition: Partition | None = None,
 ) -> tuple[Content | None, list[PlacedFinding]]:
+    """See `_content`: the file is read and parsed."""
+    return _content(file, lambda: parse(read_side_file(file, inventory.files)), partition)
+
+
+def _content(
+    file: FileEntry, read: Callable[[], Content], partition: Partition | None = None
+) -> tuple[Content | None, list[PlacedFinding]]:
     """Returns the content of a file, or the finding that says why it cannot be read."""
     try:
-        return parse(read_side_file(file, inventory.files)), []
+        return read(), []
     except SideFileError as error:
         fault, expected, found = str(error), error.expected, error.found
     except OSError as error:

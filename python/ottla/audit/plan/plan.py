@@ -205,7 +205,9 @@ def make_plan(
     removes them. A `.swap` segment is scanned, since Kafka will put it in place. Files larger than
     `split_bytes` are split into ranges.
     """
-    partitions = tuple(p for p in inventory.partitions if p.is_of_topics(topics))
+    partitions = inventory.partitions
+    if topics:
+        partitions = tuple(p for p in partitions if p.is_of_topics(topics))
     directories = () if topics else inventory.log_directories
     logs: list[Log] = []
     for partition in partitions:
@@ -224,8 +226,10 @@ def make_plan(
         if file.fault is None
     ]
     copies, repeated, findings = _copies(inventory, partitions)
-    tasks.sort(key=_copies_together(tasks, logs, copies))
-    names = {p.topic for p in inventory.partitions if p.topic is not None}
+    tasks.sort(key=lambda task: task.file.size, reverse=True)
+    if copies:
+        tasks.sort(key=_copies_together(tasks, logs, copies))
+    names = {p.topic for p in inventory.partitions if p.topic is not None} if topics else set()
     return Plan(
         inventory=inventory,
         log_directories=directories,
@@ -259,8 +263,6 @@ def _copies_together(
 
     This way, few copies are held in memory until the last of their partition is scanned.
     """
-    if not copies:
-        return lambda task: (-task.file.size,)
     groups = {p.directory: number for number, group in enumerate(copies) for p in group.partitions}
     largest: dict[int, int] = {}
 
@@ -356,14 +358,11 @@ def _task(
 ) -> ScanTask:
     is_live = file.kind == "segment" and file.state == "live"
     next_base_offset = log.partition.next_base_offset(file) if log.partition and is_live else None
+    base_offset = file.base_offset if file.kind == "segment" else None
+    is_active = is_live and next_base_offset is None
+    # In the order of the fields: by name it takes twice as long.
     return ScanTask(
-        file=file,
-        base_offset=file.base_offset if file.kind == "segment" else None,
-        next_base_offset=next_base_offset,
-        is_active=is_live and next_base_offset is None,
-        log=log_index,
-        file_index=file_index,
-        split_bytes=split_bytes,
+        file, base_offset, next_base_offset, is_active, log_index, file_index, split_bytes
     )
 
 

@@ -11,17 +11,18 @@ from __future__ import annotations
 import os
 import threading
 import time
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
-from ottla.audit.judge.clean import MAX_BYTES, judge_clean_logs, may_be_clean
+from ottla.arguments import check_kinds
 from ottla.audit.judge.comparison import Comparison
 from ottla.audit.judge.context import Surroundings
-from ottla.audit.pipeline import judge_scans
-from ottla.audit.plan.plan import ENDLESS
+from ottla.audit.judge.whole import MAX_BYTES, judge_whole_logs, may_be_judged_whole
+from ottla.audit.pipeline import check_arguments, judge_scans, run_audit
+from ottla.audit.plan.plan import ENDLESS, SPLIT_BYTES, holding, plan_audit
 from ottla.audit.run.crew import work_together
-from ottla.audit.run.pace import Pace
+from ottla.audit.run.pace import Pace, check_rate
 from ottla.errors import AuditCancelledError
 from ottla.logs.checkpoints import Checkpoints
 from ottla.storage import brought_ahead, reason_of
@@ -34,14 +35,68 @@ if TYPE_CHECKING:
     from ottla.audit.judge.collector import Collector
     from ottla.audit.judge.coordinators import ReadAnswer, ReadRequest
     from ottla.audit.judge.restarts import StartRequest
+    from ottla.audit.pipeline import Level
     from ottla.audit.plan.plan import Plan, ScanTask
+    from ottla.audit.result.result import AuditResult
     from ottla.audit.run.pace import Progress
     from ottla.logs.columns import Row
-    from ottla.logs.inventory import FileEntry
+    from ottla.logs.inventory import FileEntry, Partition
     from ottla.logs.names import FileKind
+    from ottla.severity import Severity
+    from ottla.storage import Source
 
 Request = TypeVar("Request", "StartRequest", "AdviceRequest")
 Answer = TypeVar("Answer")
+
+
+def audit_by_threads(
+    source: Source | Sequence[Source],
+    *,
+    topics: str | Sequence[str] | None,
+    level: Level,
+    threads: int | None,
+    fail_on: Severity,
+    progress: Progress | None,
+    max_mb_per_s: float | None,
+    replicas: Mapping[str, Source | Sequence[Source]] | None,
+    topic_configs: Mapping[str, Mapping[str, str]] | None,
+    split_bytes: int | None,
+    storage_options: Mapping[str, str] | None,
+    follow_links: bool,
+    must_exist: bool,
+) -> AuditResult:
+    """See `ottla.audit`."""
+    check_kinds(
+        threads=threads,
+        progress=progress,
+        max_mb_per_s=max_mb_per_s,
+        topic_configs=topic_configs,
+        split_bytes=split_bytes,
+    )
+    check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
+    if threads is not None and not 1 <= threads <= MAX_THREADS:
+        raise ValueError(f"threads is {threads}, must be from 1 to {MAX_THREADS:,}")
+    check_rate(max_mb_per_s)
+    threads = threads or default_threads()
+    plan = plan_audit(
+        source,
+        topics=topics,
+        replicas=replicas,
+        storage_options=storage_options,
+        follow_links=follow_links,
+        must_exist=must_exist,
+        threads=threads,
+    )
+    with holding(plan.split(split_bytes or (SPLIT_BYTES if threads > 1 else None))) as held:
+        runner = ThreadRunner(
+            held,
+            level=level,
+            threads=threads,
+            max_mb_per_s=max_mb_per_s,
+            progress=progress,
+            topic_configs=topic_configs,
+        )
+        return run_audit(runner, level=level, fail_on=fail_on)[1]
 
 
 def default_threads() -> int:
@@ -134,7 +189,8 @@ class ThreadRunner:
     ) -> None:
         self._plan = plan
         self.level = level
-        ranges = sum(len(task.ranges) for task in plan.tasks)
+        # Each file has one at least.
+        ranges = sum(len(task.ranges) for task in plan.tasks[:threads])
         self.threads = min(threads, max(1, ranges))
         self.pace = Pace(plan.byte_count, max_mb_per_s=max_mb_per_s, progress=progress)
         self.surroundings = Surroundings(Checkpoints(plan.inventory.files), topic_configs)
@@ -144,18 +200,23 @@ class ThreadRunner:
         """See `Runner`."""
         return self._plan
 
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """See `Runner`."""
+        return self.surroundings.checkpoints
+
     def scan(self, collector: Collector) -> None:
         """See `Runner`."""
         _PlanScan(self, collector).run()
 
     def predict_starts(self, requests: Sequence[StartRequest]) -> list[list[Row]]:
         """See `Runner`. Predicts several starts in parallel."""
-        checkpoints, files = self.surroundings.checkpoints, self._plan.inventory.files
+        checkpoints, files = self.checkpoints, self._plan.inventory.files
         return self._each(lambda r: r.rows(checkpoints, files, self.pace.again()), requests)
 
     def price_options(self, requests: Sequence[AdviceRequest]) -> list[PartitionOptions | str]:
         """See `Runner`. Prices several partitions in parallel."""
-        checkpoints, files = self.surroundings.checkpoints, self._plan.inventory.files
+        checkpoints, files = self.checkpoints, self._plan.inventory.files
         return self._each(lambda r: r.options(checkpoints, files, self.pace.again()), requests)
 
     def _each(
@@ -250,45 +311,49 @@ class _PlanScan:
                 raise
 
     def _items(self, tasks: Iterable[ScanTask]) -> Iterator[Callable[[], None]]:
-        """Yields what the threads do: some small logs, and files or ranges of the others."""
+        """Yields what the threads do: files or ranges of large logs, and some small logs."""
         small = self._small_logs()
-        most = min(LOGS_AT_ONCE, len(small) // (SHARES * self._threads) + 1)
-        together: list[Sequence[ScanTask]] = []
-        size = 0
-        for task in tasks:
-            of_log = small.get(task.log)
-            if of_log is None:
+        for task in tasks if len(small) < len(self._plan.logs) else ():
+            if task.log not in small:
                 state = _FileState(task, len(task.ranges))
                 for number, span in enumerate(task.ranges):
                     yield partial(self._scan, state, number, *span)
-            elif of_log[0] is task:
-                together.append(of_log)
-                size += sum([each.file.size for each in of_log])
-                if len(together) == most or size >= MAX_BYTES:
-                    yield partial(self._judge_together, together)
-                    together, size = [], 0
+        most = min(LOGS_AT_ONCE, len(small) // (SHARES * self._threads) + 1)
+        together: list[tuple[int, Partition]] = []
+        size = 0
+        for log in small.items():
+            together.append(log)
+            size += sum(log[1].sizes)
+            if len(together) == most or size >= MAX_BYTES:
+                yield partial(self._judge_together, together)
+                together, size = [], 0
         if together:
             yield partial(self._judge_together, together)
 
-    def _small_logs(self) -> dict[int, list[ScanTask]]:
-        """Returns the tasks of the logs that one call may judge."""
+    def _small_logs(self) -> dict[int, Partition]:
+        """Returns the partitions whose logs one call may judge, by the indexes of these."""
         if not self._plan.inventory.is_local:
             return {}
+        in_ranges = {task.log for task in self._plan.tasks if task.split_bytes is not None}
+        return {
+            index: log.partition
+            for index, log in enumerate(self._plan.logs)
+            if log.partition is not None
+            and may_be_judged_whole(log)
+            and index not in in_ranges
+            and not self._comparison.wants(log)
+        }
+
+    @cached_property
+    def _tasks_of(self) -> Mapping[int, Sequence[ScanTask]]:
+        """The files of each log, by its index."""
         tasks: dict[int, list[ScanTask]] = {}
         for task in self._plan.tasks:
             tasks.setdefault(task.log, []).append(task)
-        logs = self._plan.logs
-        return {
-            index: of_log
-            for index, of_log in tasks.items()
-            if may_be_clean(logs[index])
-            and not self._comparison.wants(logs[index])
-            and all(task.split_bytes is None for task in of_log)
-        }
+        return tasks
 
-    def _judge_together(self, together: Sequence[Sequence[ScanTask]]) -> None:
+    def _judge_together(self, together: Sequence[tuple[int, Partition]]) -> None:
         """Judges logs in one call, and file by file those that take more than this."""
-        logs = [self._plan.logs[tasks[0].log] for tasks in together]
         read = 0
 
         def goes_on(read_so_far: int) -> bool:
@@ -296,8 +361,8 @@ class _PlanScan:
             read = read_so_far
             return not self._pace.cancelled.is_set()
 
-        judged = judge_clean_logs(
-            [log.partition for log in logs if log.partition is not None],
+        judged = judge_whole_logs(
+            [partition for _, partition in together],
             self._surroundings,
             level=self._level,
             now_ms=self._now_ms,
@@ -306,9 +371,9 @@ class _PlanScan:
         # Not by the engine, in which who is told of progress could not read a stream.
         self._pace.advance(read)
         found = list(zip(together, judged, strict=True))
-        self._collector.add_whole((tasks[0].log, whole) for tasks, whole in found if whole)
-        for tasks, whole in found:
-            for task in tasks if whole is None else ():
+        self._collector.add_whole((log, whole) for log, whole in found if whole)
+        for (index, _), whole in found:
+            for task in self._tasks_of[index] if whole is None else ():
                 self._scan(_FileState(task, 1), 0, 0, ENDLESS)
 
     def _scan(self, state: _FileState, number: int, start: int, stop: int) -> None:

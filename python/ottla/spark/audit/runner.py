@@ -101,6 +101,11 @@ class ClusterRunner:
         """See `Runner`."""
         return self._plan
 
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """See `Runner`."""
+        return self._driver.checkpoints
+
     def scan(self, collector: Collector) -> None:
         """See `Runner`."""
         is_small = len(self._plan.logs) <= DRIVER_LOGS and _range_count(self._plan) <= DRIVER_RANGES

@@ -5,7 +5,7 @@
 //! | `scan` | what is known about a partition, and what its segments show together |
 //! | `merge` | the segments put together |
 //! | `bound` | a bound on the findings |
-//! | [`clean`] | a whole log in which nothing is found |
+//! | [`whole`] | a small log and the files beside it, judged at once |
 //! | `border` | where a segment begins, compared with where the one before ends |
 //! | `limits_met` | what the bounds on a partition left out |
 //! | [`log_end`] | the bytes behind the last batch, and what proves that the log went on |
@@ -25,7 +25,6 @@
 
 mod border;
 pub mod bound;
-pub mod clean;
 pub(crate) mod epochs;
 pub mod gap_causes;
 mod gap_list;
@@ -43,3 +42,4 @@ pub mod sequences;
 pub mod side_check;
 pub(crate) mod timeline;
 pub mod transactions;
+pub mod whole;

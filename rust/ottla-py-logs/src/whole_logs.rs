@@ -5,7 +5,7 @@ use crate::partition::PartitionScan;
 use crate::place::open_file;
 use crate::progress::Progress;
 use crate::scanners::with_scanner;
-use ottla_audit::partition::clean::{self, JudgedLog, LogFiles, WholeLog};
+use ottla_audit::partition::whole::{self, JudgedLog, LogFiles, WholeLog};
 use ottla_audit::{PartitionContext, Scanner, SegmentContext};
 use ottla_log::names::{CONSUMER_OFFSETS, PartitionState};
 use ottla_log::source::Source;
@@ -90,7 +90,7 @@ type Judged<'py> = (PackedLog, Option<String>, i64, Vec<Bound<'py, PyTuple>>);
 #[pyfunction]
 #[pyo3(signature = (partitions, *, settings, level, now_ms, progress=None))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
-pub fn judge_clean<'py>(
+pub fn judge_whole_logs<'py>(
     py: Python<'py>,
     partitions: Vec<(ListedPartition<'py>, Offsets)>,
     settings: HashMap<String, KnownSettings>,
@@ -214,7 +214,7 @@ impl<'a> Log<'a> {
             files: &Directory { path: self.directory },
         };
         let JudgedLog { names, scans, merged, context, topic_id } =
-            clean::judge(&log, self.partition, scanner)?;
+            whole::judge(&log, self.partition, scanner)?;
         let path_of = |name: &&[u8]| [self.directory, name].join(&b'/');
         let paths = || names.iter().map(path_of).collect();
         let files = (0..).take(scans.len()).collect();

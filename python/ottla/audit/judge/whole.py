@@ -1,7 +1,7 @@
 """Small logs, many judged in one call of the engine: what most logs are.
 
 Only a log of which something cannot be read, or is not as ever, goes the long way, on which Python
-takes part for each file. Both come to the same result; `tests/audit/judge/test_clean.py` holds them
+takes part for each file. Both come to the same result; `tests/audit/judge/test_whole.py` holds them
 together.
 """
 
@@ -28,7 +28,7 @@ MAX_BYTES = 8 << 20
 """Of logs that are judged at once: as much as a thread reads before it looks whether to stop."""
 
 
-def may_be_clean(log: Log) -> bool:
+def may_be_judged_whole(log: Log) -> bool:
     """Whether a log is small, whole and on this machine, so that the engine may judge it alone.
 
     Of a local log; its copies are not asked about.
@@ -38,10 +38,10 @@ def may_be_clean(log: Log) -> bool:
         return False
     if not partition.is_whole or partition.odd_files:
         return False
-    return sum([file.size for file in log.files]) <= MAX_BYTES
+    return sum(partition.sizes) <= MAX_BYTES
 
 
-def judge_clean_logs(
+def judge_whole_logs(
     partitions: Sequence[Partition],
     surroundings: Surroundings,
     *,
@@ -62,7 +62,7 @@ def judge_clean_logs(
         AuditCancelledError: `progress` returned false.
     """
     offsets = surroundings.checkpoints.offsets
-    return _engine.judge_clean(
+    return _engine.judge_whole_logs(
         [(partition, offsets(partition)) for partition in partitions],
         settings={
             topic: settings_of(config)

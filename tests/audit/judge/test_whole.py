@@ -45,7 +45,7 @@ def told(directory: Path, **options: Any) -> dict[str, Any]:
 def by_the_long_way(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
     def long_way(directory: Path, **options: Any) -> dict[str, Any]:
         with monkeypatch.context() as patched:
-            patched.setattr(threads, "may_be_clean", lambda _: False)
+            patched.setattr(threads, "may_be_judged_whole", lambda _: False)
             return told(directory, **options)
 
     return long_way
@@ -105,7 +105,7 @@ def test_the_configuration_of_a_topic_counts_in_both_ways(
     assert found != told(tmp_path)
 
 
-def test_python_takes_no_part_in_the_segments_of_a_clean_log(
+def test_python_takes_no_part_in_the_segments_of_a_sound_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object, **__: object) -> None:
@@ -152,7 +152,7 @@ def test_a_batch_that_is_written_meanwhile_is_no_finding_of_one_call(tmp_path: P
             stopped_cleanly=False,
         )
         logs: Any = [(partition, (None, None, None, None))]
-        return _engine.judge_clean(logs, settings={}, level="full", now_ms=1 << 42)[0]
+        return _engine.judge_whole_logs(logs, settings={}, level="full", now_ms=1 << 42)[0]
 
     assert judged(len(data))[3] == []
     assert judged(len(data) - 1) is None
@@ -212,7 +212,7 @@ def test_whoever_waits_is_told_while_logs_are_judged_together(tmp_path: Path) ->
         return False
 
     with pytest.raises(AuditCancelledError):
-        _engine.judge_clean(
+        _engine.judge_whole_logs(
             partitions, settings={}, level="full", now_ms=2 * TIMESTAMP, progress=stop
         )
     assert reported == [2 * len(segment(4))]
@@ -232,10 +232,10 @@ def test_states_and_levels_that_are_none_are_refused(
     (partition, *_) = take_inventory([tmp_path]).partitions
     given = [(partition._replace(**changed), (None,) * 4)]
     with pytest.raises(ValueError, match=fault):
-        _engine.judge_clean(given, settings={}, level=level, now_ms=0)
+        _engine.judge_whole_logs(given, settings={}, level=level, now_ms=0)
 
 
-def test_progress_reaches_the_end_over_clean_logs(tmp_path: Path) -> None:
+def test_progress_reaches_the_end_over_whole_logs(tmp_path: Path) -> None:
     reported: list[tuple[int, int]] = []
     directory = write_log_directory(tmp_path / "logs")
     ottla.audit(directory, progress=lambda read, total: reported.append((read, total)))
