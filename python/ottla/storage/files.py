@@ -202,7 +202,8 @@ class LocalFiles:
 
     def read(self, path: bytes, limit: int) -> bytes:
         """See `Files`."""
-        self._check_link(path, is_link=os.path.islink(path))
+        if os.path.islink(path):
+            self._check_link(path)
         descriptor = _open_at_once(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         try:
             data = os.read(descriptor, _PIECE_BYTES)
@@ -225,9 +226,9 @@ class LocalFiles:
         del directory
         return self
 
-    def _check_link(self, path: bytes, *, is_link: bool) -> None:
-        """Raises OSError if a path is a link that leads out of where links may lead."""
-        if self._within is None or not is_link:
+    def _check_link(self, path: bytes) -> None:
+        """Raises OSError if a link leads out of where links may lead."""
+        if self._within is None:
             return
         target = os.path.realpath(path)
         if not any(target == top or target.startswith(join(top, b"")) for top in self._within):
@@ -244,7 +245,8 @@ class LocalFiles:
                 broken = f"broken link to {target}"
                 raise FileNotFoundError(errno.ENOENT, broken, path) from None
             raise
-        self._check_link(path, is_link=is_link)
+        if is_link:
+            self._check_link(path)
         mode = status.st_mode
         if stat.S_ISREG(mode):
             return Entry(name, is_directory=False, size=status.st_size)
