@@ -41,11 +41,11 @@ demo: $(VENV)/.engine ## from a bare checkout: build, then audit examples/data
 		sys.exit(run(["audit", "examples/data"]) not in (0, 1, 2))'
 
 test: $(VENV)/.engine $(VENV)/.dev ## the fast tests of both languages
-	cargo test --quiet --locked --workspace --exclude ottla-py-batches --exclude ottla-py-logs --exclude ottla-py
+	cargo test --quiet --locked --workspace --exclude ottla-py-batches --exclude ottla-py-logs --exclude ottla-py-plane --exclude ottla-py
 	$(BIN)/pytest -q
 
 test-all: $(VENV)/.release $(VENV)/.dev dist/.built ## every test, doctest and example
-	cargo test --quiet --locked --workspace --exclude ottla-py-batches --exclude ottla-py-logs --exclude ottla-py -- --include-ignored
+	cargo test --quiet --locked --workspace --exclude ottla-py-batches --exclude ottla-py-logs --exclude ottla-py-plane --exclude ottla-py -- --include-ignored
 	PROPTEST_CASES=10000 cargo test --quiet --locked -p ottla-leader --test leader_history
 	$(BIN)/pytest -q -m measures --durations 10 -rs
 	$(MAKE) --jobs 2 --output-sync=target test-of-python test-of-spark

@@ -27,6 +27,7 @@ CRATES = (
     "ottla-audit",
     "ottla-py-batches",
     "ottla-py-logs",
+    "ottla-py-plane",
     "ottla-py",
 )
 

@@ -15,7 +15,7 @@ LOCKS = ("Cargo.lock",)
 ENGINE = ("ottla-format", "ottla-log", "ottla-leader", "ottla-plane", "ottla-audit")
 
 # Those that convert between Python and the engine.
-PYTHON = ("ottla-py-batches", "ottla-py-logs", "ottla-py")
+PYTHON = ("ottla-py-batches", "ottla-py-logs", "ottla-py-plane", "ottla-py")
 
 
 def texts() -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-//! Logs, tables and the data plane of a broker as objects of Python: converts, never decides.
+//! Logs and tables as objects of Python: converts, never decides.
 //!
 //! A crate of its own, since it is made for size and `ottla-py-batches` for speed.
 #![deny(unsafe_code)]
@@ -29,14 +29,7 @@ pub mod partition_batches;
 pub mod partition_tables;
 pub mod place;
 pub mod placed;
-pub mod plane;
-pub mod plane_answers;
-pub mod plane_compaction;
-pub mod plane_errors;
-pub mod plane_options;
-pub mod plane_storage;
 pub mod progress;
-pub mod quorum_log;
 pub mod readable_offsets;
 pub mod reading;
 pub mod recovery;

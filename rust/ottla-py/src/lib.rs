@@ -88,19 +88,19 @@ mod _engine {
     #[pymodule_export]
     use ottla_py_logs::partition_batches::{PartitionBatches, PartitionColumns};
     #[pymodule_export]
-    use ottla_py_logs::plane::DataPlane;
-    #[pymodule_export]
-    use ottla_py_logs::plane_answers::{Fetched, Produced, Verification};
-    #[pymodule_export]
-    use ottla_py_logs::plane_compaction::{CompactJob, Compaction};
-    #[pymodule_export]
-    use ottla_py_logs::plane_storage::FlushJob;
-    #[pymodule_export]
-    use ottla_py_logs::quorum_log::{QuorumLog, metadata_snapshot_fault};
-    #[pymodule_export]
     use ottla_py_logs::readable_offsets::ReadableOffsets;
     #[pymodule_export]
     use ottla_py_logs::reading::{PartitionRecords, partition_transactions};
+    #[pymodule_export]
+    use ottla_py_plane::plane::DataPlane;
+    #[pymodule_export]
+    use ottla_py_plane::plane_answers::{Fetched, Produced, Verification};
+    #[pymodule_export]
+    use ottla_py_plane::plane_compaction::{CompactJob, Compaction};
+    #[pymodule_export]
+    use ottla_py_plane::plane_storage::FlushJob;
+    #[pymodule_export]
+    use ottla_py_plane::quorum_log::{QuorumLog, metadata_snapshot_fault};
 
     #[pymodule_export]
     use ottla_py_batches::record_error::RecordError;
