@@ -156,6 +156,8 @@ def environment(*variables: str) -> dict[str, str]:
     paths = machine_paths().items()
     rust = [f"--remap-path-prefix={path}={name}" for path, name in paths]
     c = [f"-ffile-prefix-map={path}={name}" for path, name in paths]
+    # No panic passes through C, so nothing reads its tables of how to unwind it.
+    c += ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
     built = ROOT / "target"
     programs = Path(sys.executable).parent
     return {
