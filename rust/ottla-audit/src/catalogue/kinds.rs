@@ -395,7 +395,7 @@ catalogue! {
         joins: SamePartition,
         meaning: "A file of an operation that was not completed: .cleaned, .swap, .deleted or .tmp.",
         causes: "The broker was stopped during compaction, a split, a deletion or the writing of a checkpoint.",
-        action: "Nothing: the next start completes the operation or removes the file.",
+        action: "Nothing, where no offset is missing: the next start completes the operation or removes the file. Copy it first where some are.",
         kafka: "LogLoader.removeTempFilesAndCollectSwapFiles",
     }
     IndexMissing {
