@@ -16,6 +16,7 @@ from ottla.protocol.messages.cluster_metadata import NoOpRecord
 from ottla.protocol.metadata_record import record_bytes
 from ottla.testing import Broker
 from support.kafka_interop import RELEASES, WITHIN_S, findings, kafka_on
+from support.logs import TIMESTAMP
 
 pytestmark = pytest.mark.slow
 
@@ -172,11 +173,11 @@ def sum_up(metadata: Path) -> None:
     state.replay_all(log.load())
     properties = (metadata.parent / "meta.properties").read_bytes()
     directory_id = uuid_of(parse_meta_properties(properties)["directory.id"])
-    log.begin_term(1)
-    log.write_snapshot(values_of(state, directory_id), 1)
-    log.append([record_bytes(NoOpRecord())], 1)
-    log.write_snapshot(values_of(state, directory_id), 1)
-    log.append([record_bytes(NoOpRecord())], 1)
+    log.begin_term(TIMESTAMP)
+    log.write_snapshot(values_of(state, directory_id), TIMESTAMP)
+    log.append([record_bytes(NoOpRecord())], TIMESTAMP)
+    log.write_snapshot(values_of(state, directory_id), TIMESTAMP)
+    log.append([record_bytes(NoOpRecord())], TIMESTAMP)
     log.delete_old(1)
     log.close()
     assert lines == []
