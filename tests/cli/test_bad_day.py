@@ -99,6 +99,13 @@ def test_files_that_the_start_deletes_are_no_news_where_no_offset_is_missing(
     assert "COPY" not in out
 
 
+def test_what_is_done_first_about_wrong_leader_epochs_is_a_deed(run: Run, tmp_path: Path) -> None:
+    write_orders(tmp_path)
+    (tmp_path / PARTITION / "leader-epoch-checkpoint").write_text("0\n2\n5 0\n3 9\n")
+    out = joined(run("audit", tmp_path).out)
+    assert "Do first: stop the broker, and replace leader-epoch-checkpoint" in out
+
+
 def test_destroyed_logs_are_looked_for_before_a_start_makes_them_empty(
     run: Run, tmp_path: Path
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,8 +21,6 @@ LACKING = ("missing-segment", "offset-gap", "checkpoint-mismatch", "truncated-ta
 
 FILES_SHOWN = 3
 
-_DELETED = re.compile(r"([0-9]{20}\.log)\.deleted")
-
 
 class Leftovers:
     """The files of a result that the next start of a broker deletes."""
@@ -33,17 +30,16 @@ class Leftovers:
         self._files = result.files
 
     @cached_property
-    def _of(self) -> dict[str, list[str]]:
-        """The paths in each directory, relative to what was audited.
+    def _of(self) -> dict[str, list[tuple[int, str]]]:
+        """The base offsets and paths in each directory, relative to what was audited.
 
         Not by their findings, which may have been left out.
         """
-        found: dict[str, list[str]] = {}
+        found: dict[str, list[tuple[int, str]]] = {}
         for row in self._files:
             if row["state"] == "deleted" and row["kind"] == "segment":
-                directory, name = os.path.split(row["file"])
-                if _DELETED.fullmatch(name):
-                    found.setdefault(directory, []).append(row["file"])
+                place = row["base_offset"], row["file"]
+                found.setdefault(os.path.dirname(row["file"]), []).append(place)
         return found
 
     def holding(self, finding: Mapping[str, Any]) -> list[str]:
@@ -57,8 +53,8 @@ class Leftovers:
             directory = os.path.join(directory, f"{finding['topic']}-{finding['partition']}")
         return [
             path
-            for path in sorted(self._of.get(directory, ()))
-            if first <= _base_offset(path) and (last is None or _base_offset(path) <= last)
+            for base_offset, path in sorted(self._of.get(directory, ()))
+            if first <= base_offset and (last is None or base_offset <= last)
         ]
 
     def remedy(self, finding: Mapping[str, Any]) -> str | None:
@@ -79,10 +75,6 @@ class Leftovers:
         for path in self.holding(finding)[:FILES_SHOWN]:
             whole = shell_path(os.path.join(self._base, path))
             if store_of(os.fsencode(whole)) is None:
-                copy = f"COPY/{os.path.basename(path).removesuffix('.deleted')}"
+                copy = shlex.quote(f"COPY/{os.path.basename(path).removesuffix('.deleted')}")
                 lines += [f"cp -a {shlex.quote(whole)} {copy}", f"ottla read {copy}"]
         return lines
-
-
-def _base_offset(path: str) -> int:
-    return int(os.path.basename(path)[:20])

@@ -173,9 +173,7 @@ class Remedies:
         if is_unbounded(finding) or is_without_batch(finding):
             is_cut = start is None or start["bytes_cut"] > 0
             return self.cure(finding) or _compared(is_cut=is_cut)
-        if finding["severity"] == "error":
-            return None
-        if start is None:
+        if finding["severity"] == "error" or start is None:
             return None
         if start["stop"] == "clean":
             return "Nothing: the next start opens the log, and no record in it is lost."
