@@ -1,5 +1,6 @@
 """The report on directories as an operator finds them: no comfort and no deed that harms."""
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -222,6 +223,19 @@ def test_a_partition_without_a_directory_is_no_sound_start(run: Run, tmp_path: P
     assert "no lost record" not in out
     assert "changes nothing" not in out
     assert "Do first: before the broker starts, look for the directories that are missing" in out
+
+
+def test_a_segment_that_kafka_does_not_open_is_an_error_and_no_sound_log(
+    run: Run, tmp_path: Path
+) -> None:
+    write_orders(tmp_path)
+    os.truncate(tmp_path / PARTITION / segment_name(0), 1 << 31)
+    answer = run("audit", tmp_path)
+    assert answer.status == 2
+    out = joined(answer.out)
+    assert "DAMAGED" in out
+    assert "error oversized-segment" in out
+    assert "Next start: the broker will not start: orders-0" in out
 
 
 def test_properties_that_cannot_be_read_keep_the_broker_from_starting(

@@ -203,6 +203,19 @@ catalogue! {
         action: "Find out where the file belongs. Move it away while the broker is stopped, and let the partition replicate.",
         kafka: "LogSegment.canConvertToRelativeOffset; LogLoader splits or refuses such segments",
     }
+    OversizedSegment {
+        name: "oversized-segment",
+        severity: Error,
+        records: AsWritten, bytes: Valid, consumers: Continue,
+        matters_to_start: true, is_rebuildable: false,
+        effects: [],
+        trace_of: [],
+        joins: Nothing,
+        meaning: "A segment has more than 2,147,483,647 bytes: Kafka opens no such file.",
+        causes: "No broker writes one, as segment.bytes is at most that: another program joined segments, or wrote into the file.",
+        action: "Do not start the broker: it does not open the partition, and ends. Move the partition's directory out of the log directory, and let the partition replicate; without another replica, ottla read gets its records out of the copy.",
+        kafka: "FileRecords refuses a file above Integer.MAX_VALUE bytes; LogLoader.load does not catch that",
+    }
     MissingSegment {
         name: "missing-segment",
         severity: Warning,

@@ -1,9 +1,12 @@
 //! A walk over the batches of a range, from one state to another.
 
+use crate::catalogue::finding::Finding;
+use crate::catalogue::kinds::FindingKind;
 use crate::segment::growth::Growth;
 use crate::segment::index_check::Indexes;
 use crate::segment::segment_scan::SegmentScan;
 use crate::segment::tally::{Tally, TallyMemory};
+use ottla_log::names::MAX_SEGMENT_BYTES;
 use ottla_log::resync::budget::Spending;
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +109,14 @@ pub(crate) fn finish(walk: Walk, indexes: &Indexes) -> SegmentScan {
         tally.on_read_failure(exit.end, failure);
     }
     let mut scan = tally.finish();
+    if exit.end > MAX_SEGMENT_BYTES {
+        let most = format!("at most {MAX_SEGMENT_BYTES} bytes");
+        let message = "Kafka does not open a segment that is as large";
+        let finding = Finding::new(FindingKind::OversizedSegment, message)
+            .at(MAX_SEGMENT_BYTES, exit.end.saturating_sub(MAX_SEGMENT_BYTES))
+            .values(most, format!("{} bytes", exit.end));
+        scan.findings.push(finding);
+    }
     scan.judge_indexes(indexes);
     scan.producers.complete();
     scan

@@ -37,6 +37,8 @@ pub const CLUSTER_METADATA: &str = "__cluster_metadata";
 
 /// Suffix of a segment's batches.
 pub const LOG: &[u8] = b".log";
+/// The largest segment that Kafka opens, in bytes.
+pub const MAX_SEGMENT_BYTES: u64 = i32::MAX as u64;
 /// Suffix of an offset index.
 pub const INDEX: &[u8] = b".index";
 /// Suffix of a time index.

@@ -7,13 +7,10 @@ use super::index_lookup::{IndexEntries, OpenIndex};
 use super::interruption::{Interruption, LoadError};
 use super::open_file::MAX_TEXT_BYTES;
 use super::segment_file::SegmentFile;
-use crate::names::{LEADER_EPOCHS, SegmentNames};
+use crate::names::{LEADER_EPOCHS, MAX_SEGMENT_BYTES, SegmentNames};
 use crate::sidefiles::offset_index::whole_entries;
 use ottla_format::compression::Codecs;
 use std::rc::Rc;
-
-/// The largest segment file Kafka opens.
-const MAX_SEGMENT_BYTES: u64 = i32::MAX as u64;
 
 /// Opens the segments of a partition.
 pub(super) struct SegmentReader<'d> {
