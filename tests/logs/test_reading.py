@@ -294,6 +294,19 @@ def test_a_torn_end_says_what_it_takes(log: Callable[..., Path]) -> None:
     assert str(damage).endswith("; nothing from offset 9 on can be read")
 
 
+def test_more_behind_the_last_batch_than_a_killed_broker_leaves_is_loss(
+    log: Callable[..., Path],
+) -> None:
+    path = log({0: segment(4) + b"\xa7" * (2 << 20)})
+    found, told = over_damage(path)
+    assert found == list(range(12))
+    (damage,) = told
+    (finding,) = (f for f in ottla.audit(path).findings if f["name"] == "garbage-tail")
+    assert damage.severity == finding["severity"] == "error"
+    assert (damage.first_offset, damage.last_offset, damage.next_good_offset) == (12, None, None)
+    assert "more than one batch of at most 1048588 bytes" in str(damage)
+
+
 @pytest.mark.parametrize("at", [0, 12])
 def test_zeros_behind_the_last_batch_are_nothing(at: int, log: Callable[..., Path]) -> None:
     segments = {0: segment(4), 12: segment(4, base_offset=12)}

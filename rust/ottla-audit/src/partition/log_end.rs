@@ -11,10 +11,7 @@ use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
 use crate::partition::scan::{PartitionContext, PartitionScan};
 use crate::segment::segment_scan::SegmentScan;
-use crate::segment::tail::Tail;
-
-/// The largest batch that a broker accepts by default (`max.message.bytes`).
-const DEFAULT_MAX_MESSAGE_BYTES: u64 = 1_048_588;
+use crate::segment::tail::{Tail, more_than_one_batch};
 
 /// Something that knows of offsets behind the end of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +30,7 @@ pub(crate) fn judge(out: &mut PartitionScan, context: &PartitionContext, snapsho
         let Some(tail) = scan.tail else { continue };
         let verdict = TailVerdict::of(scan, tail, out, context, snapshots);
         let mut placed = out.findings.iter_mut().filter(|placed| placed.segment == segment);
-        if let Some(placed) = placed.find(|placed| is_about(&placed.finding, tail)) {
+        if let Some(placed) = placed.find(|placed| tail.is_told_by(&placed.finding)) {
             verdict.apply(&mut placed.finding, out.log_end_offset);
         }
     }
@@ -119,8 +116,8 @@ impl TailVerdict {
             witnesses.push(Witness { text, end_offset: start });
         }
         let largest = out.segments.iter().map(|segment| segment.largest_batch).max().unwrap_or(0);
-        let limit = context.max_message_bytes.unwrap_or(DEFAULT_MAX_MESSAGE_BYTES).max(largest);
-        Self { witnesses, exceeded: (tail.written_bytes > limit).then_some(limit), is_all }
+        let exceeded = tail.exceeds_batch(largest, context.max_message_bytes);
+        Self { witnesses, exceeded, is_all }
     }
 
     fn apply(&self, finding: &mut Finding, end: i64) {
@@ -128,7 +125,8 @@ impl TailVerdict {
         let reason = match (proved, self.exceeded) {
             (Some(proved), _) => prove(&self.witnesses, end, proved),
             (None, Some(limit)) => format!(
-                "that is more than one batch of at most {limit} bytes, so records from offset {end} on are lost, and nothing beside the log shows how many"
+                "that is {}, so records from offset {end} on are lost, and nothing beside the log shows how many",
+                more_than_one_batch(limit)
             ),
             (None, None) => {
                 if self.is_all && finding.severity <= Severity::Warning {
@@ -189,13 +187,4 @@ fn prove(witnesses: &[Witness], first: i64, end: i64) -> String {
         format!("offsets {first} to {last} were there and are lost")
     };
     format!("{list} {verb} that {lost}")
-}
-
-/// Whether a finding is the one about a tail.
-fn is_about(finding: &Finding, tail: Tail) -> bool {
-    finding.position == Some(tail.position)
-        && matches!(
-            finding.kind,
-            FindingKind::TruncatedTail | FindingKind::GarbageTail | FindingKind::ZeroTail
-        )
 }

@@ -5,6 +5,7 @@ use crate::segment::context::SegmentContext;
 use crate::segment::index_check::Indexes;
 use crate::segment::pass::Pass;
 use crate::segment::scanner::Scanner;
+use crate::segment::tail::Tail;
 use crate::segment::tally::Tally;
 use ottla_format::batch::BatchInfo;
 use ottla_log::source::Source;
@@ -18,6 +19,8 @@ pub struct Listing {
     pub batches: Vec<(BatchInfo, bool)>,
     /// What was found on the way, at most [`crate::MAX_FINDINGS_PER_KIND`] of each kind.
     pub findings: Vec<Finding>,
+    /// What stands behind the last batch, once the end is reached.
+    pub tail: Option<Tail>,
     /// Where to go on; `None` at the end.
     pub next_position: Option<u64>,
 }
@@ -47,12 +50,12 @@ impl Scanner {
         pass.position = position;
         pass.walk_until(u64::MAX, &|| count.get() >= limit);
         let Pass { buffer, mut window, tally, position, .. } = pass;
-        let findings = tally.into_findings();
+        let (findings, tail) = tally.into_findings();
         let next_position = (position < window.end()).then_some(position);
         if let Some(error) = window.take_failure() {
             return Err(error);
         }
         *buffer = window.into_buffer();
-        Ok(Listing { batches, findings, next_position })
+        Ok(Listing { batches, findings, tail, next_position })
     }
 }

@@ -506,9 +506,9 @@ impl<'a> Tally<'a> {
         self.scan.findings.push(finding);
     }
 
-    /// Returns the findings so far, and forgets everything else.
-    pub(crate) fn into_findings(mut self) -> Vec<Finding> {
-        std::mem::take(self.scan.findings.kept_mut())
+    /// Returns the findings so far and the tail, and forgets everything else.
+    pub(crate) fn into_findings(mut self) -> (Vec<Finding>, Option<Tail>) {
+        (std::mem::take(self.scan.findings.kept_mut()), self.scan.tail)
     }
 
     /// Returns the scan of the segment, which ends here.

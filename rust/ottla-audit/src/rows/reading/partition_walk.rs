@@ -2,9 +2,11 @@
 
 use super::whole_batch::is_wrapper;
 use crate::catalogue::finding::Finding;
+use crate::catalogue::severity::Severity;
 use crate::segment::context::SegmentContext;
 use crate::segment::order::{OffsetOrder, Placement};
 use crate::segment::scanner::Scanner;
+use crate::segment::tail::more_than_one_batch;
 use ottla_format::batch::BatchInfo;
 use ottla_log::source::Source;
 use std::collections::VecDeque;
@@ -22,6 +24,8 @@ pub(super) struct PartitionWalk {
     next_position: Option<u64>,
     /// Batches that were listed, and whether their CRC is correct.
     batches: VecDeque<(BatchInfo, bool)>,
+    /// Bytes of the largest batch that was listed.
+    largest_batch: u64,
     /// The offset behind the last batch in its place.
     pub(super) expected: Option<i64>,
 }
@@ -34,6 +38,7 @@ impl PartitionWalk {
             segment,
             next_position: Some(position),
             batches: VecDeque::new(),
+            largest_batch: 0,
             expected: None,
         }
     }
@@ -74,9 +79,20 @@ impl PartitionWalk {
         source: &dyn Source,
     ) -> io::Result<Vec<Finding>> {
         let listing = scanner.list(source, self.context(stopped_cleanly), position, 1)?;
+        let sizes = listing.batches.iter().map(|(info, _)| info.size);
+        self.largest_batch = sizes.fold(self.largest_batch, u64::max);
         self.batches.extend(listing.batches);
         self.next_position = listing.next_position;
-        Ok(listing.findings)
+        let mut findings = listing.findings;
+        if let Some(tail) = listing.tail
+            && let Some(limit) = tail.exceeds_batch(self.largest_batch, None)
+            && let Some(finding) = findings.iter_mut().find(|found| tail.is_told_by(found))
+        {
+            finding.severity = Severity::Error;
+            finding.message =
+                format!("{}; that is {}", finding.message, more_than_one_batch(limit));
+        }
+        Ok(findings)
     }
 
     /// The next batch of the segment, and whether its CRC is correct.
