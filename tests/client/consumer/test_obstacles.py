@@ -75,3 +75,26 @@ def test_what_is_no_partition_is_refused_with_what_is_expected(given: object) ->
         pytest.raises(IllegalArgumentError, match="expected a pair"),
     ):
         consumer.committed(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("partition", "reason"),
+    [
+        (MISSING, "UNKNOWN_TOPIC_OR_PARTITION for the topic 'missing'"),
+        (
+            TopicPartition("orders", 5),
+            "the topic 'orders' has 2 partitions, numbered from 0, and no 5",
+        ),
+    ],
+)
+def test_a_lookup_of_a_partition_that_does_not_exist_names_it(
+    partition: TopicPartition, reason: str
+) -> None:
+    logs = ScriptedLogs(topics={"orders": 2})
+    core = logs.consumer()
+    pending = core.queries.end_offsets([TopicPartition("orders", 0), partition])
+    logs.cluster.run(max_ms=1000)
+    error = core.time_out(pending)
+    assert isinstance(error, KafkaTimeoutError)
+    assert "end_offsets() was not answered in time, since " in str(error)
+    assert reason in str(error)

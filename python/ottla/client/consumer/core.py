@@ -548,13 +548,14 @@ class ConsumerCore:
 
     def time_out(self, pending: Pending) -> BaseException:
         """The caller's time is over: ends the call, and returns what to raise."""
+        asked: Iterable[TopicPartition] = ()
         if pending in self._sleepers:
             self._sleepers.remove(pending)
         elif self._group is not None and pending.name in _OF_GROUP:
             self._group.time_out(pending)
         else:
-            self.queries.time_out(pending)
-        reason = self._obstacle()
+            asked = self.queries.time_out(pending)
+        reason = obstacle(self.network, {topic for topic, _ in asked}, asked) or self._obstacle()
         late = KafkaTimeoutError(
             f"{pending.name}() was not answered in time"
             + (f", since {reason}" if reason else ": call again, or allow for more")

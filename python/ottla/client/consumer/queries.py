@@ -17,7 +17,7 @@ from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.metadata import MetadataRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from ottla.client.consumer.lookup import Found, Lookups
     from ottla.client.errors import KafkaError
@@ -41,6 +41,7 @@ class Queries:
         # What ends a call: by the call, a function that returns whether it has ended.
         self._waiting: dict[Pending, Callable[[], None]] = {}
         self._topics: dict[Pending, str] = {}
+        self._lookups: dict[Pending, _OffsetQuery] = {}
         self._unsent: list[Pending] = []
 
     def offsets_for_times(self, timestamps: Mapping[TopicPartition, int]) -> Pending:
@@ -59,7 +60,8 @@ class Queries:
         """Looks up the offsets of timestamps; the value has `None` where there is no record."""
         pending = Pending(name)
         self._network.metadata.add_topics(frozenset(topic for topic, _ in wanted))
-        query = _OffsetQuery(pending, dict(wanted))
+        query = self._lookups[pending] = _OffsetQuery(pending, dict(wanted))
+        pending.when_done(lambda: self._forget(pending))
         for partition, timestamp in wanted.items():
             self._offsets.ask(TopicPartition(*partition), timestamp, _Part(query, partition))
         if not wanted:
@@ -105,13 +107,18 @@ class Queries:
             if pending.is_done:
                 self._forget(pending)
 
-    def time_out(self, pending: Pending) -> None:
-        """The caller's time is over: a topic's own error says more than that."""
+    def time_out(self, pending: Pending) -> Collection[TopicPartition]:
+        """The caller's time is over: a topic's own error says more than that.
+
+        Returns the partitions that a lookup of offsets still waits for.
+        """
         topic = self._topics.get(pending)
         code = 0 if topic is None else self._network.metadata.topic_error(topic)
         if code and topic is not None:
             pending.end(topic_error(code, topic))
+        lookup = self._lookups.get(pending)
         self._forget(pending)
+        return () if lookup is None else [one for one in lookup.wanted if one not in lookup.found]
 
     def ask_again(self, pending: Pending) -> None:
         """A call that asks for all topics got no answer."""
@@ -124,6 +131,7 @@ class Queries:
     def _forget(self, pending: Pending) -> None:
         self._waiting.pop(pending, None)
         self._topics.pop(pending, None)
+        self._lookups.pop(pending, None)
 
 
 class _AllTopics(Exchange):
