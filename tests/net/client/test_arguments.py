@@ -12,6 +12,7 @@ from ottla.client import (
     AsyncProducer,
     Consumer,
     GroupMetadata,
+    NewTopic,
     OffsetAndMetadata,
     Producer,
 )
@@ -110,6 +111,50 @@ def test_what_no_request_can_carry_is_refused_and_the_consumer_goes_on(
     with pytest.raises(IllegalArgumentError, match=said):
         call(consumer)
     assert consumer.end_offsets(ORDERS)[ORDERS] >= 0  # type: ignore[index]
+
+
+def _any(value: Any) -> Any:
+    """A value whose type no checker looks at."""
+    return value
+
+
+REFUSED_BY_ADMIN: list[tuple[Callable[[Any], object], str]] = [
+    (
+        lambda admin: admin.create_topics([NewTopic(_any(None))]),
+        "name of a topic is None; expected a str",
+    ),
+    (lambda admin: admin.create_topics([NewTopic("a", LARGE)]), "partition_count of a .*32 bits"),
+    (lambda admin: admin.create_topics([NewTopic("a", 1, LARGE)]), "replication_factor .*32 bits"),
+    (
+        lambda admin: admin.create_topics([NewTopic("a", configs=_any(["retention.ms"]))]),
+        r"configs of a is \['retention.ms'\]; expected such as {'retention.ms': '86400000'}",
+    ),
+    (
+        lambda admin: admin.create_topics([NewTopic("a", configs=_any({"retention.ms": 5}))]),
+        "retention.ms of a is 5; expected a str",
+    ),
+    (
+        lambda admin: admin.create_partitions({"orders": "6"}),
+        "count of orders is '6'; expected an int",
+    ),
+    (lambda admin: admin.create_partitions({5: 6}), "name of a topic is 5; expected a str"),
+    (lambda admin: admin.list_group_offsets(None), "group_id is None; expected a str"),
+    (lambda admin: admin.delete_group_offsets(5, [ORDERS]), "group_id is 5; expected a str"),
+    (
+        lambda admin: admin.alter_group_offsets(b"g", {ORDERS: 1}),
+        "group_id is b'g'; expected a str",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "said"), REFUSED_BY_ADMIN)
+def test_what_no_request_can_carry_is_refused_and_the_admin_goes_on(
+    broker: Broker, call: Callable[[Any], object], said: str
+) -> None:
+    with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+        with pytest.raises(IllegalArgumentError, match=said):
+            call(admin)
+        assert "orders" in admin.list_topics()
 
 
 @pytest.mark.parametrize("option", ["group_id", "client_id", "client_rack", "group_instance_id"])

@@ -6,11 +6,22 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from ottla.client.errors import IllegalArgumentError
-from ottla.client.partitions import TopicPartition, partition_of
+from ottla.client.partitions import MAX_INT, TopicPartition, partition_of
 
-__all__ = ["each_of", "names", "numbers_by_partition", "partitions", "whole"]
+__all__ = ["count", "each_of", "name", "names", "numbers_by_partition", "partitions", "whole"]
 
 T = TypeVar("T")
+
+
+def name(given: Any, what: str) -> str:
+    """Returns a name, such as that of a topic or a group.
+
+    Raises:
+        IllegalArgumentError: something else was given.
+    """
+    if not isinstance(given, str):
+        raise IllegalArgumentError(f"{what} is {given!r}; expected a str")
+    return given
 
 
 def names(given: Any, what: str) -> list[str]:
@@ -81,4 +92,15 @@ def whole(given: Any, what: str, least: int | None = None) -> int:
     if not is_whole or (least is not None and given < least):
         bound = "" if least is None else f" of {least} or more"
         raise IllegalArgumentError(f"{what} is {given!r}; expected an int{bound}")
+    return int(given)
+
+
+def count(given: Any, what: str) -> int:
+    """Returns a whole number that a request can carry.
+
+    Raises:
+        IllegalArgumentError: something else was given.
+    """
+    if whole(given, what) not in range(-MAX_INT - 1, MAX_INT + 1):
+        raise IllegalArgumentError(f"{what} is {given!r}; expected an int of 32 bits")
     return int(given)

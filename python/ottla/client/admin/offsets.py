@@ -7,6 +7,7 @@ from enum import Enum
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ottla.client.admin.arguments import name as as_name
 from ottla.client.admin.arguments import numbers_by_partition
 from ottla.client.admin.arguments import partitions as as_partitions
 from ottla.client.admin.operation import (
@@ -155,7 +156,7 @@ class ListGroupOffsets(Single[str, Results[TopicPartition, CommittedOffset]]):
     name = "list_group_offsets"
 
     def __init__(self, group_id: str, partitions: Iterable[tuple[str, int]] | None) -> None:
-        self._group_id = group_id
+        self._group_id = as_name(group_id, "group_id")
         wanted = None if partitions is None else as_partitions(partitions)
         self._topics = None if wanted is None else list(by_topic(wanted))
 
@@ -219,7 +220,7 @@ class AlterGroupOffsets(ByKey[TopicPartition, ChangedOffset]):
     def __init__(
         self, group_id: str, offsets: Mapping[AnyPartition, OffsetAndMetadata | int]
     ) -> None:
-        self._group_id = group_id
+        self._group_id = as_name(group_id, "group_id")
         self._offsets = offsets_to_commit(offsets)
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[TopicPartition]:
@@ -274,7 +275,7 @@ class DeleteGroupOffsets(ByKey[TopicPartition, ChangedOffset]):
     final = frozenset({int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)})
 
     def __init__(self, group_id: str, partitions: Iterable[tuple[str, int]]) -> None:
-        self._group_id = group_id
+        self._group_id = as_name(group_id, "group_id")
         self._partitions = as_partitions(partitions)
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[TopicPartition]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ottla.client.admin.arguments import each_of, whole
+from ottla.client.admin.arguments import count, each_of
+from ottla.client.admin.arguments import name as as_name
 from ottla.client.admin.arguments import names as as_names
 from ottla.client.admin.operation import (
     DONE_PERHAPS,
@@ -147,8 +148,10 @@ class CreateTopics(ByKey[str, CreatedTopic]):
         new = [NewTopic(one) if isinstance(one, str) else one for one in topics]
         self._topics = {topic.name: topic for topic in each_of(new, "topics", NewTopic)}
         for topic in self._topics.values():
-            whole(topic.partition_count, f"partition_count of {topic.name}")
-            whole(topic.replication_factor, f"replication_factor of {topic.name}")
+            as_name(topic.name, "name of a topic")
+            count(topic.partition_count, f"partition_count of {topic.name}")
+            count(topic.replication_factor, f"replication_factor of {topic.name}")
+            _check_configs(topic)
         self._validate_only = validate_only
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[str]:
@@ -178,6 +181,16 @@ class CreateTopics(ByKey[str, CreatedTopic]):
 
     def failed(self, key: str, error: Exception) -> CreatedTopic:
         return CreatedTopic(key, error=error)
+
+
+def _check_configs(topic: NewTopic) -> None:
+    given: Any = topic.configs
+    if not isinstance(given, Mapping):
+        expected = "expected such as {'retention.ms': '86400000'}"
+        raise IllegalArgumentError(f"configs of {topic.name} is {given!r}; {expected}")
+    for option, value in given.items():
+        as_name(option, f"an option of {topic.name}")
+        as_name(value, f"{option} of {topic.name}")
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:
@@ -255,7 +268,10 @@ class CreatePartitions(ByKey[str, ChangedTopic]):
     ) -> None:
         if not isinstance(counts, Mapping):
             raise IllegalArgumentError(f"counts is {counts!r}; expected such as {{'orders': 5}}")
-        self._counts = dict(counts)
+        self._counts = {
+            as_name(topic, "name of a topic"): count(number, f"count of {topic}")
+            for topic, number in counts.items()
+        }
         self._assignments = assignments
         self._validate_only = validate_only
 
