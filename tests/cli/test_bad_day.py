@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 from support.commands import Run
 from support.logs import META_PROPERTIES, segment_name, write_log_directory, write_partition
-from support.small_log import PARTITION, SECOND, SIZE, batch, write_checkpoint, write_orders
+from support.small_log import (
+    PARTITION,
+    SECOND,
+    SIZE,
+    batch,
+    marker,
+    write_checkpoint,
+    write_orders,
+)
 
 
 def joined(text: str) -> str:
@@ -105,6 +113,21 @@ def test_what_is_done_first_about_wrong_leader_epochs_is_a_deed(run: Run, tmp_pa
     (tmp_path / PARTITION / "leader-epoch-checkpoint").write_text("0\n2\n5 0\n3 9\n")
     out = joined(run("audit", tmp_path).out)
     assert "Do first: stop the broker, and replace leader-epoch-checkpoint" in out
+
+
+def test_a_fault_of_a_transaction_says_what_only_a_start_after_a_crash_does(
+    run: Run, tmp_path: Path
+) -> None:
+    begin = batch(0, producer_id=7, is_transactional=True)
+    plain = batch(3, producer_id=7, base_sequence=3)
+    write_orders(tmp_path, first=[begin, plain, marker("commit", 6, producer_id=7), batch(7, 2)])
+    out = joined(run("audit", tmp_path).out)
+    assert "Compare the batch with another replica; the next start opens the log as it is." in out
+    assert "Do not delete .kafka_cleanshutdown: without it the broker does not start" in out
+    (tmp_path / ".kafka_cleanshutdown").unlink()
+    out = joined(run("audit", tmp_path).out)
+    assert "Next start: the broker will not start" in out
+    assert "opens the log as it is" not in out
 
 
 def test_destroyed_logs_are_looked_for_before_a_start_makes_them_empty(

@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -188,9 +190,22 @@ def test_going_on_behind_damage_comes_with_what_it_takes_and_what_it_costs() -> 
     assert going_on("open-transaction") == []
 
 
+WRITE_FINDINGS = (
+    "python -c 'from ottla.audit.catalogue import explain;"
+    ' print(explain.findings_markdown(), end="")\' > docs/findings.md'
+)
+
+
 def test_the_documentation_of_the_findings_is_current(root: Path) -> None:
     documented = (root / "docs" / "findings.md").read_text(encoding="utf-8")
-    assert documented == findings_markdown(), (
-        "write it anew: python -c 'from ottla.audit.catalogue import explain;"
-        ' print(explain.findings_markdown(), end="")\' > docs/findings.md'
-    )
+    assert documented == findings_markdown(), f"write it anew: {WRITE_FINDINGS}"
+
+
+def test_the_documentation_of_the_findings_is_written_by_its_command(
+    root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "docs").mkdir()
+    command = WRITE_FINDINGS.replace("python", shlex.quote(sys.executable), 1)
+    subprocess.run(["/bin/sh", "-c", command], check=True, cwd=tmp_path)
+    written = (tmp_path / "docs" / "findings.md").read_bytes()
+    assert written == (root / "docs" / "findings.md").read_bytes()
