@@ -76,6 +76,37 @@ def test_offsets_of_a_missing_file_within_a_log_are_not_said_to_be_assigned_agai
     assert "assigns" not in out
 
 
+@pytest.mark.parametrize("left", [("index", "timeindex"), ()])
+def test_a_missing_first_file_is_loss_and_not_called_expired(
+    run: Run, tmp_path: Path, left: tuple[str, ...]
+) -> None:
+    write_orders(tmp_path)
+    for suffix in {"log", "index", "timeindex"}.difference(left):
+        (tmp_path / PARTITION / segment_name(0, suffix)).unlink()
+    out = joined(run("audit", tmp_path).out)
+    assert "Lost: 9 records: offsets 0 to 8 of orders-0." in out
+    assert "warning missing-segment" in out
+    assert "expired" not in out
+
+
+@pytest.mark.parametrize("is_going", [False, True])
+def test_a_first_file_that_a_broker_deletes_is_no_loss(
+    run: Run, tmp_path: Path, is_going: bool
+) -> None:
+    write_orders(tmp_path)
+    log = tmp_path / PARTITION / segment_name(0)
+    # The log is renamed first: its indexes may be seen beside it for a moment.
+    if is_going:
+        log.rename(log.with_suffix(".log.deleted"))
+    else:
+        for suffix in ("log", "index", "timeindex"):
+            log.with_suffix(f".{suffix}").unlink()
+    (log.parent / "leader-epoch-checkpoint").write_text("0\n1\n0 9\n")
+    out = joined(run("audit", tmp_path).out)
+    assert out.startswith("SOUND")
+    assert "expired 9 in orders" in out
+
+
 @pytest.mark.parametrize("deleted", [(3,), (3, 6), (9,)])
 def test_lost_offsets_in_files_that_the_start_deletes_are_copied_first(
     run: Run, tmp_path: Path, deleted: tuple[int, ...]

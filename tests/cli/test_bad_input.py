@@ -247,7 +247,8 @@ def test_a_segment_of_three_gigabytes_is_read_to_its_end(run: Run, tmp_path: Pat
         file.write(second)
     ran = run("audit", "--format", "json", path.parent)
     assert ran.status == 2
-    (finding,) = json.loads(ran.out)["findings"]
+    finding, oversized = json.loads(ran.out)["findings"]
+    assert (oversized["name"], oversized["position"]) == ("oversized-segment", (1 << 31) - 1)
     assert (finding["name"], finding["position"]) == ("damaged-range", len(first))
     assert finding["size"] == behind - len(first)
     assert finding["next_good_offset"] == 3

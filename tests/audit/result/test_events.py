@@ -39,7 +39,6 @@ DAY_LATER = TIMESTAMP + 86_400_000
 SILENT = {
     "047-payload-silent": "one bit of a value under a right CRC: one copy cannot show it",
     "059-last-batch-removed-unclean": "equals a batch that was never written",
-    "078-segment-missing-first": "equals retention",
     "089-empty-active": "lawful",
     "097-index-emptied": "lawful: Kafka makes no entry for so little",
     "129-marker-of-stranger": "lawful",

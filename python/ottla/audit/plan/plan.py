@@ -350,7 +350,13 @@ def _orphans(partition: Partition) -> tuple[int, ...]:
         for file in partition.files
         if file.kind in INDEXES and file.state == "live" and file.base_offset is not None
     }
-    return tuple(sorted(indexed.difference(partition.live_base_offsets)))
+    # Of a segment that a broker deletes, the log is renamed first.
+    going = {
+        file.base_offset
+        for file in partition.files
+        if file.kind == "segment" and file.state == "deleted"
+    }
+    return tuple(sorted(indexed.difference(partition.live_base_offsets, going)))
 
 
 def _task(

@@ -141,8 +141,8 @@ causes! {
         is_lawful: false,
         brief: "in missing files",
         meaning: "The segment file that held the offsets is missing.",
-        causes: "The file was deleted by hand or not copied. Index files without their segment, or the names of the files around the gap, show it.",
-        action: "Look for the file in backups, in lost+found and on the other replicas. Consumers skip the offsets silently.",
+        causes: "The file was deleted by hand or not copied. Index files without their segment, the names of the files around the gap, or a leader epoch that begins below the first file show it.",
+        action: "Look for the file in backups, in lost+found and on the other replicas. Consumers skip the offsets silently; below the first file they go on according to auto.offset.reset.",
         kafka: "LogSegments; Kafka does not check for it",
     }
     EpochChange {

@@ -224,7 +224,7 @@ catalogue! {
         effects: [RemovesOffsets, LosesMarkers],
         trace_of: [],
         joins: SameLawfulCause,
-        meaning: "Offsets between two segment files are missing.",
+        meaning: "Offsets between two segment files, or before the first one, are missing.",
         causes: "A segment file was deleted or not copied. In a compacted topic all its records may have been removed.",
         action: "Look for the file in backups, in lost+found and on the other replicas. Consumers skip these offsets silently.",
         kafka: "LogSegments; Kafka does not check for it",

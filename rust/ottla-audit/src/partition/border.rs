@@ -67,6 +67,23 @@ impl Border<'_> {
             .values(format!("at least {next}"), first)
     }
 
+    /// Returns the finding about segments that were before the first one, and that no broker deleted.
+    pub(crate) fn before_first(&self) -> Option<Finding> {
+        let base = self.scan.context.base_offset?;
+        let first = self.context.lost_head(base)?.first_offset;
+        let last = base.saturating_sub(1);
+        let message =
+            format!("{} before the first file", words::offsets_are(first, last, "missing"));
+        Some(Finding {
+            next_good_offset: Some(self.first_offset),
+            cause: Some(Cause::MissingFile),
+            ..Finding::new(FindingKind::MissingSegment, message)
+                .at(0, 0)
+                .offsets(first, last)
+                .values(first, base)
+        })
+    }
+
     /// Returns the finding about offsets that are missing at the head of the first segment.
     pub(crate) fn at_head(&self) -> Option<Finding> {
         let first = self.first_offset;

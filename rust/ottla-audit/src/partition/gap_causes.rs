@@ -77,7 +77,11 @@ impl<'a> GapExplainer<'a> {
             RecordState::AsWritten | RecordState::Altered | RecordState::Unknown => return None,
         }
         if finding.cause == Some(Cause::MissingFile) {
-            let evidence = "index files of a segment in the gap exist, the segment does not";
+            let at_head = self.context.lost_head(last.saturating_add(1));
+            let evidence = at_head.map_or_else(
+                || "index files of a segment in the gap exist, the segment does not".to_owned(),
+                |lost| lost.evidence,
+            );
             return Some(GapCause::new(Cause::MissingFile, Confidence::Certain, evidence));
         }
         if let Some(explained) = self.compaction(first, last, Some(segment)) {

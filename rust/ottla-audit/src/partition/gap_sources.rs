@@ -10,6 +10,7 @@ use crate::segment::segment_scan::SegmentScan;
 pub(crate) fn add_deleted(scan: &PartitionScan, context: &PartitionContext, gaps: &mut Gaps) {
     let base = scan.segments.first().and_then(|segment| segment.context.base_offset);
     let Some(base) = base.filter(|_| context.is_head) else { return };
+    let base = context.lost_head(base).map_or(base, |lost| lost.first_offset);
     let mut push = |first_offset: i64, end: i64, cause, confidence, evidence: String| {
         let last_offset = end.saturating_sub(1);
         gaps.push_head(Gap {

@@ -212,6 +212,7 @@ impl<'a> Merge<'a> {
                 .unwrap_or(&self.findings),
             previous_was_empty: self.previous_was_empty,
         };
+        let lost = self.next_offset.is_none().then(|| border.before_first()).flatten();
         let (finding, is_repeated) = match self.next_offset {
             Some(next) => {
                 let ends_before = scan.next_offset.is_none_or(|end| end <= next);
@@ -219,7 +220,8 @@ impl<'a> Merge<'a> {
             }
             None => (border.at_head(), false),
         };
-        self.findings.extend(finding.map(|finding| PlacedFinding { segment: index, finding }));
+        let found = lost.into_iter().chain(finding);
+        self.findings.extend(found.map(|finding| PlacedFinding { segment: index, finding }));
         is_repeated
     }
 
