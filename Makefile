@@ -16,6 +16,8 @@ PYARROW ?= 16.1.0
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find rust \( -name '*.rs' -o -name '*.toml' \) -not -path '*/tests/*' -not -path '*/examples/*')
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
+# All crates that run without Python, together: of one alone, dependencies have fewer features and are built again.
+CARGO_TEST := cargo test --quiet --locked --workspace $(patsubst %,--exclude %,ottla-py-batches ottla-py-logs ottla-py-plane ottla-py)
 MATURIN = env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin
 
 # Every pip, also the one maturin calls, keeps to the pinned versions.
@@ -24,6 +26,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 # Of the theme, about its successor: nothing that a build can do about.
 export NO_MKDOCS_2_WARNING := 1
+# Images of Python may ask for no bytecode: then each of a thousand starts compiles everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -41,12 +45,12 @@ demo: $(VENV)/.engine ## from a bare checkout: build, then audit examples/data
 		sys.exit(run(["audit", "examples/data"]) not in (0, 1, 2))'
 
 test: $(VENV)/.engine $(VENV)/.dev ## the fast tests of both languages
-	cargo test --quiet --locked --workspace --exclude ottla-py-batches --exclude ottla-py-logs --exclude ottla-py-plane --exclude ottla-py
+	$(CARGO_TEST)
 	$(BIN)/pytest -q
 
 test-all: $(VENV)/.release $(VENV)/.dev dist/.built ## every test, doctest and example
-	cargo test --quiet --locked --workspace --exclude ottla-py-batches --exclude ottla-py-logs --exclude ottla-py-plane --exclude ottla-py -- --include-ignored
-	PROPTEST_CASES=10000 cargo test --quiet --locked -p ottla-leader --test leader_history
+	$(CARGO_TEST) -- --include-ignored
+	PROPTEST_CASES=10000 $(CARGO_TEST) --test leader_history
 	$(BIN)/pytest -q -m measures --durations 10 -rs
 	$(MAKE) --jobs 2 --output-sync=target test-of-python test-of-spark
 
