@@ -10,6 +10,7 @@ SECONDS ?= 60
 DIR ?= ../shared/vectors
 ONLY ?=
 COUNT ?=
+ALSO ?=
 PYSPARK ?= 4.0.1
 PYARROW ?= 16.1.0
 
@@ -32,8 +33,8 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills client-on-kafka power-cuts vectors check build develop wheel wheels licences deny docs bench bench-growth bench-java bench-spark bench-kafka bench-broker bench-client bench-output bench-failures \
-	bench-guard bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
+.PHONY: help demo test test-all build-of-tests test-of-spark test-of-history test-of-docstrings test-of-python test-spark spark-of-tables test-tables simulate hostile kills client-on-kafka power-cuts vectors check build develop wheel wheels licences deny docs bench bench-growth bench-java bench-spark bench-kafka bench-broker bench-client bench-output bench-failures \
+	bench-guard count-instructions bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -48,19 +49,27 @@ test: $(VENV)/.engine $(VENV)/.dev ## the fast tests of both languages
 	$(CARGO_TEST)
 	$(BIN)/pytest -q
 
+build-of-tests:
+	$(CARGO_TEST) --no-run
+
+# What compares times comes first, with nothing beside it. The rest keeps two cores at work: Spark mostly waits for a JVM,
+# and each worker takes whole files, so that what a file's tests share is made once.
 test-all: $(VENV)/.release $(VENV)/.dev dist/.built ## every test, doctest and example
 	$(CARGO_TEST) -- --include-ignored
-	PROPTEST_CASES=10000 $(CARGO_TEST) --test leader_history
 	$(BIN)/pytest -q -m measures --durations 10 -rs
-	$(MAKE) --jobs 2 --output-sync=target test-of-python test-of-spark
-
-# Spark's tests mostly wait for a JVM, so the others run beside them.
-test-of-python:
-	$(BIN)/pytest -q -m "not spark and not tables and not measures" --durations 10 -rs
-	$(BIN)/pytest -q -m "" --doctest-modules python/ottla
+	$(MAKE) --jobs 2 --output-sync=target test-of-spark test-of-history test-of-docstrings test-of-python $(ALSO)
 
 test-of-spark:
 	$(BIN)/pytest -q -m "spark and not measures" --durations 10 -rs
+
+test-of-history:
+	PROPTEST_CASES=10000 $(CARGO_TEST) --test leader_history
+
+test-of-docstrings:
+	$(BIN)/pytest -q -m "" --doctest-modules python/ottla
+
+test-of-python:
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not spark and not tables and not measures" --durations 10 -rs
 
 # Another PySpark than the pinned one has an environment of its own; the engine serves any Python.
 SPARK_VENV = $(VENV)-spark-$(PYSPARK)
@@ -70,9 +79,11 @@ test-spark: $(VENV)/.engine $(SPARK_VENV)/.done ## tests/spark with another PySp
 # Delta and Iceberg serve one PySpark: that of the jars in tests/support/table_streams.py.
 TABLES_PYSPARK := 4.1.4
 TABLES ?= tables
-test-tables: $(VENV)/.engine ## streams into Delta and Iceberg, killed: needs Java 17 and Maven
-	$(MAKE) $(VENV)-spark-$(TABLES_PYSPARK)/.done PYSPARK=$(TABLES_PYSPARK)
+test-tables: $(VENV)/.engine spark-of-tables ## streams into Delta and Iceberg, killed: needs Java 17 and Maven
 	PYTHONPATH=python $(VENV)-spark-$(TABLES_PYSPARK)/bin/python -m pytest -q -m "$(TABLES)" tests/spark/tables --durations 10
+
+spark-of-tables:
+	@$(MAKE) $(VENV)-spark-$(TABLES_PYSPARK)/.done PYSPARK=$(TABLES_PYSPARK)
 
 SEEDS ?= 10000
 SERVED ?= 200
@@ -169,8 +180,11 @@ bench-output: $(VENV)/.release $(VENV)/.dev ## what the results of an audit cost
 bench-failures: $(VENV)/.engine $(VENV)/.dev ## what clients do in twenty failures, docs/client/failures.md: needs Java 17 and Maven
 	PYTHONPATH=tests $(BIN)/python -m benches.failures
 
-bench-guard: $(VENV)/.release $(VENV)/.dev ## fail where a ratio against a peer has fallen
-	$(BIN)/python -m benches.guard
+bench-guard: $(VENV)/.release $(VENV)/.dev ## fail where a ratio against a peer has fallen, or a count has grown: ONLY=ratios
+	$(BIN)/python -m benches.guard $(if $(ONLY),--only $(ONLY))
+
+count-instructions: $(VENV)/.release $(VENV)/.dev
+	$(BIN)/python -m benches.guard --only counts
 
 bench-compare: $(VENV)/.release $(VENV)/.dev ## this tree against another revision: REV=…
 	$(if $(REV),,$(error name the other revision: make bench-compare REV=HEAD~1))
@@ -194,12 +208,12 @@ mutants-rust: ## of the crates that hold Kafka's rules: ONLY=rust/ottla-log/src/
 mutants-python: $(VENV)/.engine $(VENV)/.dev ## in Python: ONLY=python/ottla/logs COUNT=50
 	PYTHONPATH=tests $(BIN)/python -m support.mutants $(ONLY) $(if $(COUNT),--count $(COUNT))
 
+# Two at a time: linking an extension as a whole, checking types and unpacking Spark take one core each.
 ci: $(VENV)/.release $(VENV)/.dev ## what .ci/run calls
 	@$(BIN)/python -m benches.machine
-	$(MAKE) check
-	$(MAKE) test-all
-	$(MAKE) test-tables TABLES="tables and not slow"
-	$(MAKE) bench-guard
+	$(MAKE) --jobs 2 --output-sync=target check dist/.built build-of-tests spark-of-tables
+	$(MAKE) test-all ALSO="test-tables count-instructions" TABLES="tables and not slow"
+	$(MAKE) bench-guard ONLY=ratios
 	@if command -v cargo-deny >/dev/null; then $(MAKE) deny; \
 		else echo "cargo-deny is missing: tests/packaging/test_crates.py alone held crates to deny.toml"; fi
 	$(MAKE) demo
