@@ -45,7 +45,9 @@ INNER = bytearray(entry(0, message(1, timestamp=NOW)))
 INNER[12] ^= 1
 KEY_TOO_LONG = patched(entry(0, message(1, timestamp=NOW)), 26, struct.pack(">i", 1000))
 TEXT = b"no" * (20 << 20)
-HEADERS = record(headers=[(b"", b"")] * ((1 << 20) + 1))
+# Each with an empty name and an empty value.
+HEADER_COUNT = (1 << 20) + 1
+HEADERS = record(header_count=HEADER_COUNT, spare=bytes(2 * HEADER_COUNT))
 MARKER = ottla.build_control_batch(
     "commit", producer_id=5, producer_epoch=0, coordinator_epoch=1, timestamp=NOW
 )
