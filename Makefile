@@ -19,6 +19,8 @@ ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
 # All crates that run without Python, together: of one alone, dependencies have fewer features and are built again.
 CARGO_TEST := cargo test --quiet --locked --workspace $(patsubst %,--exclude %,ottla-py-batches ottla-py-logs ottla-py-plane ottla-py)
+# How two cores are kept at work.
+TWO_BY_TWO := --jobs 2 --output-sync=target
 MATURIN = env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin
 
 # Every pip, also the one maturin calls, keeps to the pinned versions.
@@ -57,7 +59,7 @@ build-of-tests:
 test-all: $(VENV)/.release $(VENV)/.dev dist/.built ## every test, doctest and example
 	$(CARGO_TEST) -- --include-ignored
 	$(BIN)/pytest -q -m measures --durations 10 -rs
-	$(MAKE) --jobs 2 --output-sync=target test-of-spark test-of-history test-of-docstrings test-of-python $(ALSO)
+	$(MAKE) $(TWO_BY_TWO) test-of-spark test-of-history test-of-docstrings test-of-python $(ALSO)
 
 test-of-spark:
 	$(BIN)/pytest -q -m "spark and not measures" --durations 10 -rs
@@ -208,10 +210,12 @@ mutants-rust: ## of the crates that hold Kafka's rules: ONLY=rust/ottla-log/src/
 mutants-python: $(VENV)/.engine $(VENV)/.dev ## in Python: ONLY=python/ottla/logs COUNT=50
 	PYTHONPATH=tests $(BIN)/python -m support.mutants $(ONLY) $(if $(COUNT),--count $(COUNT))
 
-# Two at a time: linking an extension as a whole, checking types and unpacking Spark take one core each.
-ci: $(VENV)/.release $(VENV)/.dev ## what .ci/run calls
+# Two at a time: unpacking Spark, linking an extension as a whole and checking types take one core each.
+ci: ## what .ci/run calls
+	$(MAKE) $(TWO_BY_TWO) $(VENV)/.dev spark-of-tables
+	$(MAKE) $(TWO_BY_TWO) $(VENV)/.release build-of-tests
 	@$(BIN)/python -m benches.machine
-	$(MAKE) --jobs 2 --output-sync=target check dist/.built build-of-tests spark-of-tables
+	$(MAKE) $(TWO_BY_TWO) dist/.built check
 	$(MAKE) test-all ALSO="test-tables count-instructions" TABLES="tables and not slow"
 	$(MAKE) bench-guard ONLY=ratios
 	@if command -v cargo-deny >/dev/null; then $(MAKE) deny; \
