@@ -141,6 +141,7 @@ def command_of(client: str) -> list[str]:
         "java",
         "-Xmx256m",
         "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
         "-cp",
         f"{classes}:{jars}/*",
         "Agent",

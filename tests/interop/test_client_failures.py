@@ -67,6 +67,8 @@ def observations(request: pytest.FixtureRequest) -> Iterator[dict[tuple[str, str
 
 
 @pytest.mark.slow
+# Whether a client says it at once: one that has just come up takes longer on a busy machine.
+@pytest.mark.measures
 @pytest.mark.parametrize("name", SCENARIOS)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_client_does_what_the_page_says(
