@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HOST",
+    "UNENDED",
     "CauseExplanation",
     "Explanation",
     "catalogue",
     "causes",
     "commands",
     "explain",
+    "find_hanging",
     "findings_markdown",
     "force_commands",
     "going_on",
@@ -39,6 +41,9 @@ HOST = "HOST:9092"
 """Stands for a broker in commands."""
 
 _TRANSACTIONS = f"kafka-transactions.sh --bootstrap-server {HOST}"
+
+UNENDED = ("open", "hanging")
+"""States of transactions without an end marker."""
 
 DESCRIBE_PRODUCERS_SINCE = (3, 0)
 """Release that lets `abort --start-offset` ask for the producer, KIP-664."""
@@ -106,7 +111,7 @@ def commands_at(
     name, severity = kind
     if name == "open-transaction" and place[1] is not None:
         # However old it is, only its coordinator can tell that it hangs.
-        return [_find_hanging(*place)]
+        return [find_hanging(*place)]
     if path is None:
         return []
     lines = []
@@ -141,7 +146,9 @@ def _place(topic: str, partition: int) -> str:
     return f"--topic {_quoted(topic)} --partition {partition}"
 
 
-def _find_hanging(topic: Any, partition: Any) -> str:
+@lru_cache(maxsize=64)
+def find_hanging(topic: Any, partition: Any) -> str:
+    """Returns the command that asks the coordinators of a partition's open transactions."""
     return f"{_TRANSACTIONS} find-hanging {_place(topic, partition)}"
 
 
@@ -220,10 +227,10 @@ def transaction_commands(
         transaction: a row of the `transactions` table.
         releases: those that the broker may be of.
     """
-    if transaction["state"] not in ("open", "hanging"):
+    if transaction["state"] not in UNENDED:
         return []
     tool, place = _TRANSACTIONS, _place(transaction["topic"], transaction["partition"])
-    lines = [_find_hanging(transaction["topic"], transaction["partition"])]
+    lines = [find_hanging(transaction["topic"], transaction["partition"])]
     if transaction["state"] == "open":
         return lines
     lines.append(f"{tool} abort {place} --start-offset {transaction['first_offset']}")

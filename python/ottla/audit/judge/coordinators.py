@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
-from ottla.audit.catalogue.explain import force_commands, transaction_commands
+from ottla.audit.catalogue.explain import UNENDED, force_commands, transaction_commands
 from ottla.audit.catalogue.findings import in_order, make_finding, place_finding
 from ottla.audit.judge.transaction_rows import UNKNOWN_TO_COORDINATORS, TransactionRows
 from ottla.logs.metadata import cluster_id
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     PlacedRows: TypeAlias = list[tuple[Partition, dict[str, Any]]]
     ReadTopics: TypeAlias = Callable[[Sequence["ReadRequest"]], Iterable["ReadAnswer | None"]]
     """Runs requests."""
-
-UNENDED = ("open", "hanging")
-"""States of transactions without an end marker."""
 
 UNKNOWN_OF_GROUPS = dict.fromkeys(
     ("offset", "leader_epoch", "metadata", "commit_timestamp_ms", "expire_timestamp_ms")

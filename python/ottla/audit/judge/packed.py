@@ -47,10 +47,25 @@ class Totals(NamedTuple):
     """Segments that a timestamp in the future keeps from retention."""
 
 
+class Beside(NamedTuple):
+    """Columns of a table that the engine does not know."""
+
+    columns: tuple[str, ...]
+    values: Callable[[Partition, Row], Sequence[Any]]
+    """Those of a row, by its partition and its values in the order of `columns_of_engine`."""
+
+
+NOTHING_BESIDE = Beside((), lambda *_: ())
+
 _COLUMNS = dict(_engine.partition_tables())
 
 ENGINE_TABLES = tuple(_COLUMNS)
 """Tables whose rows the engine makes when it merges the segments of a partition."""
+
+
+def columns_of_engine(table: str) -> Sequence[str]:
+    """Returns the columns of one of `ENGINE_TABLES`, in the order of the engine."""
+    return _COLUMNS[table]
 
 
 class PackedLogs:
@@ -118,19 +133,27 @@ class PackedLogs:
             yield partition, row
 
     def rows_in(
-        self, table: str, columns: Sequence[str], show: Callable[[bytes], str]
+        self,
+        table: str,
+        columns: Sequence[str],
+        show: Callable[[bytes], str],
+        beside: Beside = NOTHING_BESIDE,
     ) -> Iterator[Row]:
         """Yields the rows of a table with some columns, among them topic and partition.
 
-        A column `file` has what `show` makes of the path.
+        A column `file` has what `show` makes of the path; `beside` tells of those that the engine
+        does not know.
         """
-        known = [*_COLUMNS[table], "topic", "partition"]
+        known = [*_COLUMNS[table], "topic", "partition", *beside.columns]
         file_at = known.index("file") if "file" in known else None
         wanted = itemgetter(*(known.index(column) for column in columns))
+        more = beside.values if beside.columns else None
         for log, partition, values in self._unpacked(table):
             row = [*values, partition.topic, partition.partition]
             if file_at is not None:
                 row[file_at] = show(log.files[row[file_at]].path)
+            if more is not None:
+                row += more(partition, values)
             yield wanted(row)
 
     def _unpacked(
@@ -211,13 +234,18 @@ class PackedRows:
     def __iter__(self) -> Iterator[tuple[Partition, dict[str, Any]]]:
         return self._logs.rows(self._table)
 
-    def has(self, columns: Iterable[str]) -> bool:
+    def has(self, columns: Iterable[str], beside: Beside = NOTHING_BESIDE) -> bool:
         """Whether `rows_in` knows all of some columns."""
-        return {*columns} <= {*_COLUMNS[self._table], "topic", "partition"}
+        return {*columns} <= {*_COLUMNS[self._table], "topic", "partition", *beside.columns}
 
-    def rows_in(self, columns: Sequence[str], show: Callable[[bytes], str]) -> Iterator[Row]:
+    def rows_in(
+        self,
+        columns: Sequence[str],
+        show: Callable[[bytes], str],
+        beside: Beside = NOTHING_BESIDE,
+    ) -> Iterator[Row]:
         """See `PackedLogs.rows_in`."""
-        return self._logs.rows_in(self._table, columns, show)
+        return self._logs.rows_in(self._table, columns, show, beside)
 
     def about(self, directories: Container[bytes]) -> Iterator[tuple[Partition, dict[str, Any]]]:
         """Yields the rows of the partitions in some directories."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ottla.audit.catalogue.explain import UNENDED, find_hanging, transaction_commands
+from ottla.audit.judge.packed import Beside, columns_of_engine
 from ottla.logs.names import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
@@ -11,12 +13,32 @@ if TYPE_CHECKING:
 
     from ottla.audit.judge.collector import Outcome, TableRows
     from ottla.audit.plan.plan import Plan
+    from ottla.logs.columns import Row
     from ottla.logs.inventory import Partition
 
 COORDINATOR_TABLES = ("groups", "transactional_ids")
 """Tables that the coordinators' topics fill."""
 
 UNKNOWN_TO_COORDINATORS = {"transactional_id": None, "coordinator_state": None}
+
+
+_COLUMNS = columns_of_engine("transactions")
+_STATE = _COLUMNS.index("state")
+
+
+def _unknown_with_commands(partition: Partition, values: Row) -> tuple[None, None, list[str]]:
+    """Returns the columns of a transaction of which no coordinator's topic tells."""
+    state, place = values[_STATE], (partition.topic, partition.partition)
+    if state == "open":
+        # A log may have thousands, and they differ in nothing else that a command asks for.
+        return None, None, [find_hanging(*place)]
+    if state not in UNENDED:
+        return None, None, []
+    row = {**dict(zip(_COLUMNS, values, strict=True)), "topic": place[0], "partition": place[1]}
+    return None, None, transaction_commands(row)
+
+
+BESIDE_TRANSACTIONS = Beside((*UNKNOWN_TO_COORDINATORS, "commands"), _unknown_with_commands)
 
 
 def has_coordinators(plan: Plan) -> bool:
@@ -26,10 +48,7 @@ def has_coordinators(plan: Plan) -> bool:
 
 def without_coordinators(outcome: Outcome) -> Outcome:
     """Returns the outcome if no topic of the coordinators is audited."""
-    transactions = outcome.tables["transactions"]
-    known = TransactionRows(transactions, lambda *_: UNKNOWN_TO_COORDINATORS)
-    tables = {**outcome.tables, "transactions": known, "groups": (), "transactional_ids": ()}
-    return outcome._replace(tables=tables)
+    return outcome._replace(tables={**outcome.tables, "groups": (), "transactional_ids": ()})
 
 
 class TransactionRows:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ottla.audit.catalogue.explain import transaction_commands
 from ottla.audit.catalogue.findings import UNREADABLE, count_of, kinds_of, severity_counts
 from ottla.audit.judge.collector import OUTCOME_TABLES
-from ottla.audit.judge.packed import PackedRows
-from ottla.audit.judge.transaction_rows import COORDINATOR_TABLES
+from ottla.audit.judge.packed import NOTHING_BESIDE, PackedRows
+from ottla.audit.judge.transaction_rows import BESIDE_TRANSACTIONS, COORDINATOR_TABLES
 from ottla.audit.result.columns import TABLES
 from ottla.audit.result.selection import EVERYTHING, Baseline, Selection
 from ottla.audit.result.shown import ShownFindings
@@ -505,8 +505,9 @@ def _engine_rows(
     """Yields rows of the engine with the names of their partitions and files."""
     columns = [column.name for column in TABLES[name]]
     show, rows = cache(display_path), outcome.tables[name]
-    if isinstance(rows, PackedRows) and rows.has(columns):
-        yield from rows.rows_in(columns, show)
+    beside = BESIDE_TRANSACTIONS if name == "transactions" else NOTHING_BESIDE
+    if isinstance(rows, PackedRows) and rows.has(columns, beside):
+        yield from rows.rows_in(columns, show, beside)
         return
     values = itemgetter(*columns)
     for number, (partition, row) in enumerate(rows):
