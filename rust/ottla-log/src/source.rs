@@ -376,7 +376,9 @@ impl<'a> Window<'a> {
         }
         let mut left = self.max_zeros;
         let mut start = self.end;
-        let mut piece = vec![0; PIECE];
+        // Most damage is near the end of a small file.
+        let size = usize::try_from(start.saturating_sub(floor)).unwrap_or(PIECE);
+        let mut piece = vec![0; size.min(PIECE)];
         while start > floor {
             let from = start.saturating_sub(PIECE as u64).max(floor);
             let size = start.saturating_sub(from) as usize;
