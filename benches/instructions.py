@@ -97,6 +97,27 @@ def _partitions(count: int) -> Iterator[Path]:
         yield Path(home)
 
 
+_AUDIT = "import sys, ottla; ottla.audit(sys.argv[1], threads=1)"
+_TABLES = """
+import sys, ottla
+result = ottla.audit(sys.argv[1], threads=1)
+for table in result.events, result.findings, result.transactions, result.producers:
+    for row in table.rows():
+        pass
+"""
+
+
+@contextmanager
+def _grown(dimension: str, count: int) -> Iterator[Path]:
+    """Yield a log directory with so many of what the growth bench has by this name."""
+    # It counts by this module.
+    from benches.growth import DIMENSIONS
+
+    with tempfile.TemporaryDirectory(prefix="ottla-grown-") as home:
+        DIMENSIONS[dimension][0](Path(home), count)
+        yield Path(home)
+
+
 class Slope(NamedTuple):
     """Something of which a log directory has few or many, and what reads it."""
 
@@ -108,13 +129,23 @@ class Slope(NamedTuple):
     """How many instructions one more may take."""
 
 
-# A sixth above what they take from CPython 3.11.
+# Somewhat above what they take from CPython 3.11.
 EACH: Mapping[str, Slope] = {
     "clean partition": Slope(
         _partitions, 100, 300, [str(OTTLA), "audit", "--threads", "1"], 262_000
     ),
     "batch, audited and as a line of JSON": Slope(
         partial(log, is_damaged=False), 200, 1_200, [sys.executable, "-c", _LINES], 11_400
+    ),
+    "open transaction, audited and read in four tables": Slope(
+        partial(_grown, "open transactions"), 100, 300, [sys.executable, "-c", _TABLES], 95_000
+    ),
+    "damaged partition": Slope(
+        partial(_grown, "damaged partitions"),
+        20,
+        40,
+        [sys.executable, "-c", _AUDIT],
+        2_500_000,
     ),
 }
 

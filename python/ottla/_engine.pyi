@@ -483,6 +483,25 @@ def cause_catalogue() -> list[CauseExplanation]: ...
 def group_findings(
     findings: Sequence[tuple[Any, ...]], ends: Mapping[_Bytes, tuple[int, _Bytes, int, bool]]
 ) -> FindingGroups: ...
+def event_rows(
+    findings: Sequence[tuple[Any, ...]],
+    groups: FindingGroups,
+    partitions: Mapping[_Bytes, Any],
+    gaps: Callable[[], Iterable[tuple[_Bytes, _Bytes, int | None, int, int, str]]],
+    span: Callable[
+        [_Bytes | None, _Bytes | None, int | None, int | None], tuple[int | None, int | None]
+    ],
+    show: Mapping[_Bytes, str],
+    verdicts: Sequence[str],
+) -> tuple[list[tuple[Any, ...]], list[int]]: ...
+def finding_rows(
+    findings: Sequence[tuple[Any, ...]],
+    events: Sequence[int] | None,
+    show: Mapping[_Bytes, tuple[str, str]],
+    places: Mapping[_Bytes | None, tuple[str | None, int | None]],
+    commands: Callable[..., tuple[str, ...]],
+    visible: Callable[[Any], Any],
+) -> list[tuple[Any, ...]]: ...
 def sorted_findings(findings: Sequence[_FindingT]) -> list[_FindingT]: ...
 def count_findings(
     findings: Sequence[tuple[Any, ...]],

@@ -29,6 +29,7 @@
 //! | [`copies`] | copies of a partition compared |
 //! | [`rows`] | batches and records of a segment as columns; what a consumer would get |
 //! | [`traces`] | which findings have one cause |
+//! | [`events`] | what happened, each with the findings that show it |
 //! | [`committed_offsets`] | offsets that groups have committed, against the logs they are of |
 #![forbid(unsafe_code)]
 #![warn(
@@ -41,6 +42,7 @@
 pub mod catalogue;
 pub mod committed_offsets;
 pub mod copies;
+pub mod events;
 pub mod partition;
 pub mod rows;
 pub mod segment;

@@ -133,7 +133,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-fn base_name(path: &[u8]) -> &[u8] {
+pub(crate) fn base_name(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
@@ -415,11 +415,11 @@ impl<'a> Fault<'a> {
         self.kind.row()
     }
 
-    fn is_lawful(&self) -> bool {
+    pub(crate) fn is_lawful(&self) -> bool {
         self.cause.is_some_and(|cause| cause.row().is_lawful)
     }
 
-    fn file_kind(&self) -> Option<FileKind> {
+    pub(crate) fn file_kind(&self) -> Option<FileKind> {
         self.path.map(|path| FileName::parse(base_name(path)).kind)
     }
 
@@ -446,7 +446,7 @@ impl<'a> Fault<'a> {
     }
 
     /// Whether it is about an index, whose entries alone do not prove that the log was longer.
-    fn is_of_index(&self) -> bool {
+    pub(crate) fn is_of_index(&self) -> bool {
         matches!(
             self.file_kind(),
             Some(FileKind::OffsetIndex | FileKind::TimeIndex | FileKind::TransactionIndex)

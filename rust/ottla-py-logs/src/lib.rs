@@ -16,6 +16,7 @@ pub mod arrow;
 pub mod bare;
 pub mod copies;
 pub mod damage;
+pub mod events;
 pub mod findings;
 pub mod framing;
 pub mod internal_topics;

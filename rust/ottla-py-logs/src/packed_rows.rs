@@ -191,6 +191,21 @@ struct RowReader<'a> {
 
 impl<'a> RowReader<'a> {
     fn number(&mut self) -> PyResult<u128> {
+        // Hardly a number is longer, and those of 64 bits are much cheaper.
+        let mut small: u64 = 0;
+        for (&byte, shift) in self.data.iter().zip((0_u32..63).step_by(7)) {
+            small |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                let size = (shift / 7).saturating_add(1) as usize;
+                self.data = self.data.get(size..).unwrap_or_default();
+                return Ok(small.into());
+            }
+        }
+        self.large_number()
+    }
+
+    /// A number of more than 63 bits.
+    fn large_number(&mut self) -> PyResult<u128> {
         let mut number: u128 = 0;
         for shift in (0..128).step_by(7) {
             let (&byte, rest) = self.data.split_first().ok_or_else(not_packed)?;

@@ -6,20 +6,31 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-const NAME: usize = 0;
-const SEVERITY: usize = 1;
-const POSITION: usize = 3;
-const SIZE: usize = 4;
-const FIRST_OFFSET: usize = 5;
-const LAST_OFFSET: usize = 6;
-const PRODUCER_ID: usize = 8;
-const CAUSE: usize = 10;
-const EXPECTED: usize = 11;
-const FOUND: usize = 12;
-const PATH: usize = 16;
-const DIRECTORY: usize = 17;
+pub(crate) const NAME: usize = 0;
+pub(crate) const SEVERITY: usize = 1;
+pub(crate) const MESSAGE: usize = 2;
+pub(crate) const POSITION: usize = 3;
+pub(crate) const SIZE: usize = 4;
+pub(crate) const FIRST_OFFSET: usize = 5;
+pub(crate) const LAST_OFFSET: usize = 6;
+pub(crate) const RECORD_INDEX: usize = 7;
+pub(crate) const PRODUCER_ID: usize = 8;
+pub(crate) const NEXT_GOOD_OFFSET: usize = 9;
+pub(crate) const CAUSE: usize = 10;
+pub(crate) const EXPECTED: usize = 11;
+pub(crate) const FOUND: usize = 12;
+pub(crate) const REPLICA: usize = 13;
+pub(crate) const GOOD_REPLICAS: usize = 14;
+pub(crate) const COMMANDS: usize = 15;
+pub(crate) const PATH: usize = 16;
+pub(crate) const DIRECTORY: usize = 17;
+pub(crate) const PATTERN: usize = 18;
 
-fn value<'a, 'py, T: FromPyObject<'a, 'py>>(
+/// The value at a place of a finding.
+///
+/// # Errors
+/// One of another type.
+pub(crate) fn value<'a, 'py, T: FromPyObject<'a, 'py>>(
     finding: &'a Bound<'py, PyTuple>,
     place: usize,
 ) -> PyResult<T> {
@@ -92,19 +103,23 @@ pub fn count_findings<'py>(
     let counts = PyDict::new(py);
     let mut left = findings.as_slice();
     while let Some(first) = left.first() {
-        let kind = |finding: &Bound<'py, PyTuple>| -> PyResult<[Bound<'py, PyAny>; 3]> {
-            Ok([finding.get_item(NAME)?, finding.get_item(SEVERITY)?, finding.get_item(DIRECTORY)?])
-        };
-        let wanted = kind(first)?;
+        let wanted = kind_of(first)?;
         // Those of a log follow each other, mostly, and share their words.
         let is_like = |finding: &&Bound<'py, PyTuple>| {
-            kind(finding).is_ok_and(|kind| kind.iter().zip(&wanted).all(|(a, b)| a.is(b)))
+            kind_of(finding)
+                .is_ok_and(|kind| kind.iter().zip(&wanted).all(|(a, b)| a.as_ptr() == b.as_ptr()))
         };
         let alike = left.iter().take_while(is_like).count().max(1);
-        let key = PyTuple::new(py, &wanted)?;
+        let key = PyTuple::new(py, wanted)?;
         let known = counts.get_item(&key)?.map_or(Ok(0), |known| known.extract::<usize>())?;
         counts.set_item(key, known.saturating_add(alike))?;
         left = left.get(alike..).unwrap_or_default();
     }
     Ok(counts)
+}
+
+/// Name, severity and directory of a finding.
+fn kind_of<'a, 'py>(finding: &'a Bound<'py, PyTuple>) -> PyResult<[Borrowed<'a, 'py, PyAny>; 3]> {
+    let at = |place| finding.get_borrowed_item(place);
+    Ok([at(NAME)?, at(SEVERITY)?, at(DIRECTORY)?])
 }

@@ -21,6 +21,12 @@ pub struct FindingGroups {
     groups: Vec<traces::Group>,
 }
 
+impl FindingGroups {
+    pub(crate) fn groups(&self) -> &[traces::Group] {
+        &self.groups
+    }
+}
+
 #[pymethods]
 impl FindingGroups {
     /// Groups by rows of the fields of `Group`.

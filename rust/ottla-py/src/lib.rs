@@ -144,6 +144,8 @@ mod _engine {
     #[pymodule_export]
     use ottla_py_batches::verdict::Verdict;
     #[pymodule_export]
+    use ottla_py_logs::events::{event_rows, finding_rows};
+    #[pymodule_export]
     use ottla_py_logs::placed::{count_findings, sorted_findings};
     #[pymodule_export]
     use ottla_py_logs::traces::{FindingGroups, group_findings};

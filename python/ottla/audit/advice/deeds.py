@@ -220,7 +220,7 @@ def _settled(put_aside: Sequence[StartRequest], outcome: Outcome) -> dict[bytes,
                 producers=None,
                 mended=(),
             )
-            nothing = Option(NOTHING, effect, replace(effect, is_put_aside=False))
+            nothing = Option(NOTHING, effect, effect._replace(is_put_aside=False))
             clean = partition.stopped_cleanly
             settled[partition.directory] = PartitionOptions(
                 clean, readable, nothing, nothing, None, 0

@@ -77,7 +77,7 @@ class Duplicates:
             return options
         both = f"{display(directory)} and {display(pair.stays)}"
         error = f"IllegalStateException: Duplicate log directories are found in both {both}"
-        refused = replace(options.nothing.effect, opens=False, error=error)
+        refused = options.nothing.effect._replace(opens=False, error=error)
         # The records that the other directory has are still there.
         away = moved_away(min(pair.lacks, options.readable))
         return replace(

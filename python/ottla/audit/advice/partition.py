@@ -5,7 +5,7 @@ A request is data: a thread carries it out, or a task of a cluster.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -262,7 +262,7 @@ class _Search:
             worst, *others = effects[number * len(self._starts) :][: len(self._starts)]
             expected = others[0] if others else worst
             if not self._needs_topic_id:
-                expected = replace(expected, is_put_aside=False)
+                expected = expected._replace(is_put_aside=False)
             self._options[candidate] = Option(candidate, worst, expected)
 
 

@@ -7,7 +7,7 @@ outside the log after it, and cut when they are inside, in bytes that the start 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla import _engine
@@ -40,8 +40,7 @@ class Start(NamedTuple):
     """The first offset that it takes for not flushed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(NamedTuple):
     """What a start makes of a partition."""
 
     opens: bool | None
@@ -206,7 +205,7 @@ class Directory:
         effects = []
         for trial in trials:
             left, inside = (self._kept[remainder] for remainder in trial.left)
-            effect = replace(trial.effect, readable=self._readable, inside=inside, left=left)
+            effect = trial.effect._replace(readable=self._readable, inside=inside, left=left)
             effects.append(effect)
         return effects
 

@@ -89,7 +89,7 @@ def commands(finding: Mapping[str, Any], path: str | None) -> list[str]:
     """
     place = finding["topic"], finding["partition"]
     kind = finding["name"], finding["severity"]
-    return commands_at(place, path, kind, finding["position"], finding["first_offset"])
+    return [*commands_at(place, path, kind, finding["position"], finding["first_offset"])]
 
 
 def commands_at(
@@ -98,7 +98,7 @@ def commands_at(
     kind: tuple[str, Severity],
     position: int | None,
     first_offset: int | None,
-) -> list[str]:
+) -> tuple[str, ...]:
     """Returns the `commands` of a finding by its fields.
 
     Args:
@@ -111,15 +111,15 @@ def commands_at(
     name, severity = kind
     if name == "open-transaction" and place[1] is not None:
         # However old it is, only its coordinator can tell that it hangs.
-        return [find_hanging(*place)]
+        return (find_hanging(*place),)
     if path is None:
-        return []
+        return ()
     lines = []
     if position is not None and (inspect := _inspect(path)):
         lines.append(inspect if first_offset is None else f"{inspect} --offset {first_offset}")
     if severity != "info" and explain(name).is_rebuildable:
         lines.append(_rebuild(path))
-    return lines
+    return tuple(lines)
 
 
 def _quoted(text: str) -> str:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.text import visible, visible_all
-
 if TYPE_CHECKING:
     from ottla.severity import Severity
 
@@ -40,53 +38,6 @@ class PlacedFinding(NamedTuple):
     """Directory of the partition that it is about."""
     pattern: str | None = None
     """Pattern of topics, if it is not about a file."""
-
-    def displayed(
-        self,
-        file: str | None,
-        topic: str | None,
-        partition: int | None,
-        commands: tuple[str, ...],
-        event: int | None,
-    ) -> Finding:
-        """Returns the finding as displayed in tables and reports.
-
-        Args:
-            file: the file or directory as displayed.
-            topic: of the partition that it is about.
-            partition: which.
-            commands: where it has none of its own.
-            event: the number of its event.
-        """
-        own, replicas = self.commands, self.good_replicas
-        # Sentences and commands quote names of strangers. In the order of the fields, without their
-        # names: a log may have thousands.
-        return Finding(
-            self.name,
-            self.severity,
-            file,
-            topic,
-            partition,
-            self.position,
-            self.size,
-            self.first_offset,
-            self.last_offset,
-            self.record_index,
-            self.producer_id,
-            self.next_good_offset,
-            self.cause,
-            _visible(self.replica),
-            None if replicas is None else visible_all(replicas),
-            visible_all(own) if own else commands,
-            _visible(self.expected),
-            _visible(self.found),
-            visible(self.message),
-            event,
-        )
-
-
-def _visible(text: str | None) -> str | None:
-    return None if text is None else visible(text)
 
 
 class Finding(NamedTuple):

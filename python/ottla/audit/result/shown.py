@@ -6,13 +6,16 @@ which a report shows a few and an exit status none.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from ottla import _engine
 from ottla.audit.catalogue.explain import commands_at
 from ottla.audit.catalogue.findings import kinds_of, severity_counts
 from ottla.audit.result.selection import EVERYTHING
+from ottla.audit.result.tables import CHUNK_ROWS
 from ottla.logs.names import display
+from ottla.text import visible_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from ottla.audit.result.events import Event
     from ottla.audit.result.grouped import Grouped
     from ottla.audit.result.selection import Selection
+    from ottla.logs.columns import Row
     from ottla.severity import Severity
 
 
@@ -37,6 +41,17 @@ class _Paths(dict[bytes, tuple[str, str]]):
         return shown
 
 
+class _Displayed(dict[bytes, str]):
+    """Of each path how it is displayed relative to the base."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def __missing__(self, path: bytes) -> str:
+        shown = self[path] = self._plan.inventory.display(path)
+        return shown
+
+
 class ShownFindings:
     """The findings of an audit that count, and the events they show."""
 
@@ -47,7 +62,9 @@ class ShownFindings:
         self.counting: Sequence[PlacedFinding] = outcome.findings
         """The findings that count, sorted by place."""
         if selection != EVERYTHING:
-            self.counting = [f for f in outcome.findings if selection.has(self._displayed(f))]
+            shown = self._displayed(outcome.findings, None)
+            found = zip(outcome.findings, shown, strict=True)
+            self.counting = [placed for placed, finding in found if selection.has(finding)]
         self._grouped = _grouped(plan, outcome, self.counting)
         groups = self._grouped.groups if self._grouped else None
         self.event_count = len(groups) if groups else 0
@@ -58,13 +75,15 @@ class ShownFindings:
 
     def event_rows(self) -> Iterator[Event]:
         """Yields the rows of the table `events`, the gravest first."""
-        return iter(self._events[0])
+        from ottla.audit.result.events import Event
+
+        return map(partial(tuple.__new__, Event), self._events[0])
 
     def finding_rows(self) -> Iterator[Finding]:
         """Yields the rows of the table `findings`, by file and position."""
-        numbers = self._events[1]
-        for index in self._order:
-            yield self._displayed(self.counting[index], numbers[index])
+        order, numbers = self._order, self._events[1]
+        findings = [self.counting[index] for index in order]
+        return self._displayed(findings, [numbers[index] for index in order])
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -83,12 +102,13 @@ class ShownFindings:
         }
 
     @cached_property
-    def _events(self) -> tuple[list[Event], list[int]]:
+    def _events(self) -> tuple[Sequence[Row], Sequence[int]]:
+        """The fields of the events, and for each finding that counts the number of its event."""
         if self._grouped is None:
-            return [], []
+            return (), ()
         from ottla.audit.result.events import make_events
 
-        return make_events(self._plan, self._outcome, self._grouped)
+        return make_events(self._outcome, self._grouped, _Displayed(self._plan))
 
     @cached_property
     def _order(self) -> Sequence[int]:
@@ -103,12 +123,23 @@ class ShownFindings:
         found = {p.directory: p for p in self._plan.partitions if p.directory in wanted}
         return {directory: (p.topic, p.partition) for directory, p in found.items()}
 
-    def _displayed(self, placed: PlacedFinding, event: int | None = None) -> Finding:
-        file, path = (None, None) if placed.path is None else self._paths[placed.path]
-        place = self._places.get(placed.directory or b"") or (placed.pattern, None)
-        kind = placed.name, placed.severity
-        lines = commands_at(place, path, kind, placed.position, placed.first_offset)
-        return placed.displayed(file, *place, tuple(lines), event)
+    def _displayed(
+        self, findings: Sequence[PlacedFinding], events: Sequence[int] | None
+    ) -> Iterator[Finding]:
+        """Yields findings as tables have them, each with the number of its event."""
+        from ottla.audit.catalogue.finding import Finding
+
+        for start in range(0, len(findings), CHUNK_ROWS):
+            some = slice(start, start + CHUNK_ROWS)
+            rows = _engine.finding_rows(
+                findings[some],
+                None if events is None else events[some],
+                self._paths,
+                self._places,
+                commands_at,
+                visible_all,
+            )
+            yield from map(partial(tuple.__new__, Finding), rows)
 
     def _file_of(self, placed: PlacedFinding) -> str | None:
         return None if placed.path is None else self._paths[placed.path][0]

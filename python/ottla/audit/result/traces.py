@@ -5,21 +5,16 @@ The rules are in the engine (`rust/ottla-audit/src/traces.rs`).
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla import _engine
 from ottla.logs.lazy import LazySequence
-from ottla.logs.names import classify
 from ottla.severity import SEVERITIES, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ottla.audit.catalogue.finding import PlacedFinding
-
-INDEXES = ("offset-index", "time-index", "transaction-index")
-"""Kinds of files whose entries alone do not prove that the log was longer."""
 
 
 class LogEnd(NamedTuple):
@@ -53,24 +48,25 @@ class Group(NamedTuple):
 class Groups(LazySequence[Group]):
     """Groups, made as they are read: how grave they are is known before."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("found",)
 
     def __init__(self, found: _engine.FindingGroups) -> None:
-        self._found = found
+        self.found = found
+        """The same as the engine has them."""
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self.found)
 
     def __iter__(self) -> Iterator[Group]:
-        return map(Group._make, map(self._found.row, range(len(self))))
+        return map(Group._make, map(self.found.row, range(len(self))))
 
     def _item(self, number: int) -> Group:
-        return Group._make(self._found.row(number))
+        return Group._make(self.found.row(number))
 
     @property
     def severity_counts(self) -> dict[Severity, int]:
         """The number of each severity, in descending order, including zeros."""
-        return dict(zip(SEVERITIES, self._found.severity_counts(), strict=True))
+        return dict(zip(SEVERITIES, self.found.severity_counts(), strict=True))
 
 
 def group_findings(findings: Sequence[PlacedFinding], ends: Mapping[bytes, LogEnd]) -> Groups:
@@ -81,8 +77,3 @@ def group_findings(findings: Sequence[PlacedFinding], ends: Mapping[bytes, LogEn
         ends: the ends of logs, by directory; those that are not known are left out.
     """
     return Groups(_engine.group_findings(findings, ends))
-
-
-def is_index(path: bytes | None) -> bool:
-    """Returns whether a file is an index of a segment."""
-    return path is not None and classify(os.path.basename(path))[0] in INDEXES
