@@ -19,6 +19,7 @@
 //! | [`listing`] | directories of partitions with regular files alone |
 //! | [`source`] | files and buffers, read through a window |
 //! | [`framing`] | how far a segment that is still written can be followed |
+//! | [`sorting`] | lists put in order, by one sort for every type |
 //! | [`sidefiles`] | the files beside a segment and those of a log directory: formats alone |
 //! | [`producers`] | idempotence and transactions: what a partition lets a producer append |
 //! | [`recovery`] | what the next start of a broker makes of a directory |
@@ -41,6 +42,7 @@ pub mod producers;
 pub mod recovery;
 pub mod resync;
 pub mod sidefiles;
+pub mod sorting;
 pub mod source;
 
 /// What the README says of the crate is tried.

@@ -12,6 +12,7 @@ use crate::wire::fetch::{FetchAnswer, FetchPartition, FetchRequest, FetchWriter}
 use crate::wire::malformed::MalformedFrame;
 use crate::wire::{Sink, TopicKey};
 use ottla_format::error_code::ErrorCode;
+use ottla_log::sorting::{sort_by, sort_by_key};
 
 /// The code of a partition epoch that is another (KIP-232), told to those that name one.
 const INVALID_PARTITION_EPOCH: i16 = 12320;
@@ -275,7 +276,7 @@ fn reading_of(partition: &SessionPartition) -> Reading<'_> {
 fn errors_of(included: &[(usize, &Found)]) -> Vec<i16> {
     let codes = included.iter().map(|(_, found)| found.answer.error_code);
     let mut errors: Vec<i16> = codes.filter(|code| *code != 0).collect();
-    errors.sort_unstable();
+    sort_by(&mut errors, Ord::cmp);
     errors.dedup();
     errors
 }
@@ -350,7 +351,7 @@ fn read_partition(
         && span.size() > 0
     {
         *aborted = partition.leader.state().aborted_between(fetch_offset, span.next_offset);
-        aborted.sort_unstable_by_key(|transaction| transaction.first_offset);
+        sort_by_key(aborted, |transaction| transaction.first_offset);
     }
     Ok((answer, span))
 }

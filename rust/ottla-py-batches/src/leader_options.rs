@@ -6,6 +6,7 @@ use crate::request_options::{Integer, profile_of, release_of};
 use crate::topic_settings::settings_of;
 use ottla_leader::{LeaderSettings, LogOffsets, Replay, UnknownProducer};
 use ottla_log::sidefiles::transaction_index::AbortedTransaction as Aborted;
+use ottla_log::sorting::sort_by_key;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -122,7 +123,7 @@ impl StoredLogOptions {
     pub(crate) fn take(keywords: &Keywords<'_>) -> PyResult<Self> {
         let aborted: Vec<AbortedTransaction> = keywords.take("aborted_transactions", Vec::new())?;
         let mut aborted: Vec<_> = aborted.into_iter().map(AbortedTransaction::entry).collect();
-        aborted.sort_by_key(|entry| entry.last_offset);
+        sort_by_key(&mut aborted, |entry| entry.last_offset);
         let is_recovery = keywords.take("is_recovery", false)?;
         Ok(Self {
             snapshot_offset: keywords.int("snapshot_offset", 0)?,

@@ -6,6 +6,7 @@ use ottla_audit::RetentionEffect;
 use ottla_audit::partition::producers::ProducerState;
 use ottla_audit::partition::transactions::{CompletedTransaction, OpenTransaction};
 use ottla_log::sidefiles::snapshot::SnapshotEntry;
+use ottla_log::sorting::sort_by;
 use std::collections::HashSet;
 
 /// A table that partitions fill.
@@ -203,7 +204,7 @@ impl PartitionScan {
         let all = ended.chain(open).chain(begun_below).zip(0..);
         let mut order: Vec<(i64, u32)> =
             all.filter_map(|(first_offset, number)| Some((first_offset?, number))).collect();
-        order.sort_unstable();
+        sort_by(&mut order, Ord::cmp);
         order.into_iter().map(|(_, number)| number).collect()
     }
 

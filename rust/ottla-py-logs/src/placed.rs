@@ -2,6 +2,7 @@
 
 use ottla_audit::traces::Fault;
 use ottla_audit::{Cause, FindingKind, Severity};
+use ottla_log::sorting::sort_by;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -87,7 +88,7 @@ pub fn sorted_findings(findings: Vec<Bound<'_, PyTuple>>) -> PyResult<Vec<Bound<
         let (position, first_offset) = (position.unwrap_or(0), first_offset.unwrap_or(0));
         order.push((path.unwrap_or(b""), position, first_offset, name, index));
     }
-    order.sort();
+    sort_by(&mut order, Ord::cmp);
     let sorted = order.iter().filter_map(|&(.., index)| findings.get(index));
     Ok(sorted.cloned().collect())
 }

@@ -2,6 +2,7 @@
 
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
+use ottla_log::sorting::sort_by;
 use serde::{Deserialize, Serialize};
 
 /// Findings of one kind that a segment keeps; the rest is counted. Enough to see a pattern, and a
@@ -110,7 +111,7 @@ impl FirstFindings {
 
     /// Sorts the findings, and drops those beyond the bound.
     pub(crate) fn trim(&mut self) {
-        self.0.kept.sort_by(|a, b| order(a).cmp(&order(b)));
+        sort_by(&mut self.0.kept, |a, b| order(a).cmp(&order(b)));
         let mut kept = Vec::new();
         self.0.kept.retain(|finding| {
             count_of(&mut kept, finding.kind).is_some_and(|count| {

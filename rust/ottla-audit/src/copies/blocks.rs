@@ -6,6 +6,7 @@ use crate::copies::finder::DifferenceFinder;
 use crate::segment::context::SegmentContext;
 use crate::segment::fingerprint::{Fingerprint, LogPosition, key};
 use crate::segment::scanner::Scanner;
+use ottla_log::sorting::sort_by_key;
 use ottla_log::source::{Limited, Source};
 use std::collections::BTreeSet;
 use std::io;
@@ -126,7 +127,7 @@ impl BlockReader<'_, '_> {
                     }
                 })?;
             }
-            batches.sort_by_key(|batch| (batch.info.base_offset, batch.place()));
+            sort_by_key(&mut batches, |batch| (batch.info.base_offset, batch.place()));
             listed.push(batches);
         }
         Ok(listed)

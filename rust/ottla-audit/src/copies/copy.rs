@@ -6,6 +6,7 @@ use crate::catalogue::severity::Severity;
 use crate::partition::scan::{PartitionContext, PartitionScan};
 use crate::segment::fingerprint::{Fingerprint, LogPosition};
 use crate::segment::segment_scan::SegmentScan;
+use ottla_log::sorting::{sort_by, sort_by_key};
 use std::ops::RangeInclusive;
 
 /// Offsets that a copy has lost.
@@ -83,8 +84,8 @@ impl Copy {
                 copy.lost.push(Loss { first, last, place, size });
             }
         }
-        copy.lost.sort_by_key(|loss| (loss.first, loss.last));
-        copy.left_out.sort_unstable();
+        sort_by_key(&mut copy.lost, |loss| (loss.first, loss.last));
+        sort_by(&mut copy.left_out, Ord::cmp);
         copy
     }
 

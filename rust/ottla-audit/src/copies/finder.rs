@@ -5,6 +5,7 @@ use crate::copies::copy::{Copy, Loss};
 use crate::copies::difference::{Comparison, Difference, DifferenceKind, MAX_DIFFERENCES};
 use crate::copies::edges;
 use crate::segment::fingerprint::Fingerprint;
+use ottla_log::sorting::sort_by_key;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
@@ -282,7 +283,7 @@ impl<'a> DifferenceFinder<'a> {
         for difference in rest {
             self.push(difference);
         }
-        self.out.differences.sort_by_key(|difference| {
+        sort_by_key(&mut self.out.differences, |difference| {
             (difference.first_offset, difference.last_offset, difference.kind)
         });
         self.out

@@ -3,6 +3,7 @@
 use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
 use crate::partition::scan::{LeftOut, PlacedFinding};
+use ottla_log::sorting::sort_by_key;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ pub(crate) fn bound_findings(findings: &mut Vec<PlacedFinding>, left_out: &mut L
     let mut dropped = Vec::new();
     for (kind, mut places) in by_kind {
         let severity = |index: &usize| findings.get(*index).map(|placed| placed.finding.severity);
-        places.sort_by_key(|index| Reverse(severity(index)));
+        sort_by_key(&mut places, |index| Reverse(severity(index)));
         let rest = places.split_off(MAX_FINDINGS_PER_PARTITION);
         let gravest = rest.first().and_then(severity).unwrap_or(Severity::Info);
         count_left_out(left_out, kind, rest.len() as u64, gravest);

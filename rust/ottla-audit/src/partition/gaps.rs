@@ -13,6 +13,7 @@
 //! ```
 
 use crate::catalogue::causes::{Cause, Confidence};
+use ottla_log::sorting::sort_by_key;
 use serde::{Deserialize, Serialize};
 
 /// Ranges of one segment that are listed; the others are added up.
@@ -216,10 +217,12 @@ impl Gaps {
     pub(crate) fn finish(mut self) -> (Vec<Gap>, u64) {
         let left_out = self.list.len().saturating_sub(MAX_GAPS);
         if left_out > 0 {
-            self.list.sort_by_key(|gap| (std::cmp::Reverse(gap.cause), gap.first_offset));
+            sort_by_key(&mut self.list, |gap| (std::cmp::Reverse(gap.cause), gap.first_offset));
             self.list.truncate(MAX_GAPS);
         }
-        self.list.sort_by_key(|gap| (gap.first_offset, gap.reader, gap.last_offset, gap.cause));
+        sort_by_key(&mut self.list, |gap| {
+            (gap.first_offset, gap.reader, gap.last_offset, gap.cause)
+        });
         (self.list, left_out as u64)
     }
 }

@@ -25,6 +25,7 @@ use crate::segment::losses::UnboundedLoss;
 use crate::segment::producer_events::count_ended;
 use crate::segment::segment_scan::SegmentScan;
 use ottla_log::sidefiles::snapshot::SnapshotEntry;
+use ottla_log::sorting::sort_by_key;
 use std::borrow::Cow;
 
 /// Puts the segments of a partition together, in the order of their base offsets.
@@ -335,8 +336,9 @@ impl<'a> Merge<'a> {
         log_end::judge(&mut out, self.context, self.side_files.snapshots());
         list_gaps(&mut out, self.context);
         find_open_transactions(&mut out, self.begun_below);
-        out.findings
-            .sort_by_key(|placed| (placed.segment, placed.finding.position, placed.finding.kind));
+        sort_by_key(&mut out.findings, |placed| {
+            (placed.segment, placed.finding.position, placed.finding.kind)
+        });
         bound_findings(&mut out.findings, &mut out.left_out);
         out
     }

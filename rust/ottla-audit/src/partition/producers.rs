@@ -5,6 +5,7 @@ use crate::partition::sequences::{
 };
 use crate::partition::transactions::{OpenTransaction, TransactionVerdict, Transactions};
 use ottla_log::sidefiles::snapshot::SnapshotEntry;
+use ottla_log::sorting::sort_by_key;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -439,6 +440,6 @@ fn states(
             producer.finish(holes, &mut |verdict| out(id, verdict))
         })
         .collect();
-    states.sort_unstable_by_key(|state| state.producer_id);
+    sort_by_key(&mut states, |state| state.producer_id);
     states
 }

@@ -5,6 +5,7 @@
 //! if a transaction was open), then transactional data, then the marker.
 
 use crate::partition::sequences::{EventKind, ProducerEvent};
+use ottla_log::sorting::sort_by_key;
 use serde::{Deserialize, Serialize};
 
 /// Committed transactions that are listed, those that ended first; the others are counted.
@@ -165,7 +166,7 @@ impl EndedTransactions {
     }
 
     fn trim(list: &mut Vec<(i64, CompletedTransaction)>, limit: usize) {
-        list.sort_by_key(|(producer_id, completed)| {
+        sort_by_key(list, |(producer_id, completed)| {
             let CompletedTransaction { marker_offset, first_offset, place, .. } = completed;
             (*marker_offset, *producer_id, *first_offset, place.segment, place.position)
         });

@@ -1,6 +1,7 @@
 //! The aborted transactions of a partition.
 
 use ottla_format::batch::BatchInfo;
+use ottla_log::sorting::sort_by_key;
 use std::collections::HashMap;
 
 /// First offset of a transaction, and offset of its marker.
@@ -35,7 +36,7 @@ impl AbortedTransactions {
                 .map(move |&(first_offset, last_offset)| (producer_id, first_offset, last_offset))
         });
         let mut spans: Vec<_> = spans.collect();
-        spans.sort_unstable_by_key(|&(producer_id, _, last_offset)| (last_offset, producer_id));
+        sort_by_key(&mut spans, |&(producer_id, _, last_offset)| (last_offset, producer_id));
         spans
     }
 

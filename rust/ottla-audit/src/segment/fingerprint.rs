@@ -8,6 +8,7 @@
 //! from the batches alone.
 
 use ottla_format::batch::BatchInfo;
+use ottla_log::sorting::sort_by_key;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::ops::RangeInclusive;
 
@@ -173,7 +174,7 @@ impl Fingerprint {
         other.coarsen(shift);
         self.blocks.append(&mut other.blocks);
         // Parts that follow each other share one block at most, so this is a merge.
-        self.blocks.sort_by_key(|block| block.number);
+        sort_by_key(&mut self.blocks, |block| block.number);
         self.coarsen(shift);
         self.bound();
     }

@@ -2,6 +2,7 @@
 
 use super::record::{CoordinatorRecord, RecordValue};
 use super::schema::{DecodeError, Field, Kind, Schema, Value, split_version};
+use crate::sorting::sort_by;
 use std::collections::BTreeMap;
 
 /// Transactional ids of a partition that are held; a coordinator holds all of them in memory, too.
@@ -141,7 +142,7 @@ impl TransactionalId {
             })
         });
         let mut partitions: Vec<_> = partitions.collect();
-        partitions.sort();
+        sort_by(&mut partitions, Ord::cmp);
         Some(Self {
             producer_id: value.int("producer_id")?,
             producer_epoch: value.int("producer_epoch")? as i16,

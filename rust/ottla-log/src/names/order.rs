@@ -1,6 +1,7 @@
 //! In which order the files of a partition are listed.
 
 use super::file::{FileKind, FileName, FileState};
+use crate::sorting::sort_by;
 
 /// The order in which files are listed, as indexes of their names: segments and the files beside them by
 /// offset, however many digits their names have, then the rest by name.
@@ -21,7 +22,7 @@ pub fn listed_order<N: AsRef<[u8]>>(names: &[N]) -> Vec<usize> {
             (base_offset.is_none(), base_offset, name.as_ref(), index)
         })
         .collect();
-    keys.sort_unstable();
+    sort_by(&mut keys, Ord::cmp);
     keys.into_iter().map(|(_, _, _, index)| index).collect()
 }
 

@@ -8,6 +8,7 @@ use super::entry::ProducerEntry;
 use super::java_table::JavaTable;
 use super::refusal::ProducerRefusal;
 use super::transactions::CompletedTransaction;
+use crate::sorting::sort_by_key;
 use std::collections::HashMap;
 
 /// A copy of one producer's entry while a set of batches is judged.
@@ -110,13 +111,13 @@ impl Pending {
         let alone = if self.others.is_empty() { self.newest.take() } else { None };
         let others = std::mem::take(&mut self.others).into_values();
         let mut updates: Vec<_> = others.chain(self.newest.take()).collect();
-        updates.sort_unstable_by_key(|update| update.number);
+        sort_by_key(&mut updates, |update| update.number);
         let mut table = JavaTable::default();
         for (index, update) in updates.iter().enumerate() {
             let before = updates.iter().take(index).map(|update| update.copy.producer_id);
             table.add(update.copy.producer_id, before);
         }
-        updates.sort_by_key(|update| table.bucket(update.copy.producer_id));
+        sort_by_key(&mut updates, |update| table.bucket(update.copy.producer_id));
         updates.into_iter().chain(alone)
     }
 }

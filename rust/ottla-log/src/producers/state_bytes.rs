@@ -16,6 +16,7 @@ use super::id_hash::IdHash;
 use super::java_table::JavaTable;
 use super::table::{KnownProducer, Producers};
 use super::transactions::Transactions;
+use crate::sorting::sort_by_key;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
@@ -198,7 +199,7 @@ impl Producers {
         out.extend_from_slice(&added.to_be_bytes());
         out.extend_from_slice(&buckets.to_be_bytes());
         let mut all: Vec<_> = self.entries.values().collect();
-        all.sort_unstable_by_key(|known| known.number);
+        sort_by_key(&mut all, |known| known.number);
         write_count(out, all.len());
         for known in all {
             out.extend_from_slice(&known.number.to_be_bytes());

@@ -13,6 +13,7 @@ use super::transactions::{CompletedTransaction, NotBegun, Transactions};
 use super::verification::{Guard, Verifications};
 use crate::sidefiles::snapshot::{SnapshotEntry, SnapshotError};
 use crate::sidefiles::transaction_index::AbortedTransaction;
+use crate::sorting::sort_by_key;
 use ottla_format::sequence::increment_sequence;
 use std::collections::HashMap;
 
@@ -65,7 +66,7 @@ impl Producers {
     /// All of them, by id.
     pub fn by_id(&self) -> Vec<&ProducerEntry> {
         let mut all: Vec<_> = self.entries.values().map(|known| &known.entry).collect();
-        all.sort_unstable_by_key(|entry| entry.producer_id);
+        sort_by_key(&mut all, |entry| entry.producer_id);
         all
     }
 
@@ -75,7 +76,7 @@ impl Producers {
         drop(transactions);
         let known = entries.into_values();
         let mut all: Vec<_> = known.map(|known| SnapshotEntry::from(&known.entry)).collect();
-        all.sort_unstable_by_key(|entry| entry.producer_id);
+        sort_by_key(&mut all, |entry| entry.producer_id);
         all
     }
 
@@ -318,9 +319,7 @@ impl Producers {
     /// The bytes of a `.snapshot` file of these producers, in the order of Kafka's table of them.
     pub fn snapshot(&self) -> Vec<u8> {
         let mut all: Vec<_> = self.entries.values().collect();
-        all.sort_unstable_by_key(|known| {
-            (self.order.bucket(known.entry.producer_id), known.number)
-        });
+        sort_by_key(&mut all, |known| (self.order.bucket(known.entry.producer_id), known.number));
         write_producers(all.iter().map(|known| &known.entry))
     }
 }

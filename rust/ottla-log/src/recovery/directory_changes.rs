@@ -26,6 +26,7 @@ use crate::sidefiles::checkpoint::write_leader_epochs;
 use crate::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
 use crate::sidefiles::time_index::{TIME_ENTRY_BYTES, TimeEntry};
 use crate::sidefiles::transaction_index::AbortedTransaction;
+use crate::sorting::{sort_by, sort_by_key};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
@@ -274,7 +275,7 @@ impl Changes<'_> {
             !is_kept && !origins.contains(name.as_slice()) || is_left_behind(name)
         };
         let mut gone: Vec<_> = files.before().iter().rev().filter(is_gone).collect();
-        gone.sort_by_key(|name| (!name.ends_with(SWAP), !name.ends_with(CLEANED)));
+        sort_by_key(&mut gone, |name| (!name.ends_with(SWAP), !name.ends_with(CLEANED)));
         for name in &gone {
             self.remove(name)?;
         }
@@ -285,10 +286,10 @@ impl Changes<'_> {
     fn finish_swaps(&mut self, files: &Files<'_>) -> Result<(), LoadError> {
         let origins = files.contents().filter_map(|(_, file)| origin_of(file));
         let mut swaps: Vec<_> = origins.filter_map(|origin| origin.strip_suffix(SWAP)).collect();
-        swaps.sort_unstable();
+        sort_by(&mut swaps, Ord::cmp);
         swaps.dedup();
         // Segments first: an index whose segment is not there yet would be taken for the old one's.
-        swaps.sort_by_key(|name| !name.ends_with(LOG));
+        sort_by_key(&mut swaps, |name| !name.ends_with(LOG));
         for name in &swaps {
             self.rename(&[name, SWAP].concat(), name)?;
         }

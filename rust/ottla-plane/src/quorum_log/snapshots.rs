@@ -6,6 +6,7 @@ use crate::log::directory::LogDirectory;
 use ottla_log::names::{FileKind, FileName, FileState, MetadataSnapshotId, PART};
 use ottla_log::recovery::Directory;
 use ottla_log::sidefiles::metadata_snapshot::check_metadata_snapshot;
+use ottla_log::sorting::sort_by;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -146,7 +147,7 @@ fn ids(directory: &LogDirectory) -> Result<Vec<MetadataSnapshotId>, QuorumLogErr
     let names =
         names.map_err(|error| QuorumLogError::Io { path: directory.path().to_owned(), error })?;
     let mut ids: Vec<_> = names.iter().filter_map(|name| MetadataSnapshotId::parse(name)).collect();
-    ids.sort_unstable();
+    sort_by(&mut ids, Ord::cmp);
     Ok(ids)
 }
 

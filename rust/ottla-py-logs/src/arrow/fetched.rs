@@ -7,6 +7,7 @@ use arrow_array::{
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use ottla_format::fetched::{JoinedColumns, JoinedParts};
+use ottla_log::sorting::sort_by;
 use ottla_py_batches::arrow_stream::stream_capsule;
 use ottla_py_batches::calls::detached;
 use ottla_py_batches::fetched::{Answer, FetchedRecords};
@@ -281,7 +282,7 @@ impl FetchedColumns {
 
     fn __repr__(&self) -> String {
         let mut topics: Vec<_> = self.columns.topic.to_vec();
-        topics.sort_unstable();
+        sort_by(&mut topics, Ord::cmp);
         topics.dedup();
         format!("<FetchedColumns of {} records of {} topics>", self.__len__(), topics.len())
     }

@@ -9,6 +9,7 @@ use crate::partition::side_check::proof::Proof;
 use crate::partition::transactions::CompletedTransaction;
 use ottla_format::words;
 use ottla_log::sidefiles::transaction_index::{ABORTED_TRANSACTION_BYTES, AbortedTransaction};
+use ottla_log::sorting::sort_by;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::iter::Peekable;
@@ -64,7 +65,7 @@ fn last_stable_offsets(scan: &PartitionScan) -> BTreeMap<i64, i64> {
             events.push((open.first_offset, false, producer.producer_id, open.first_offset));
         }
     }
-    events.sort_unstable();
+    sort_by(&mut events, Ord::cmp);
     let mut open = BTreeSet::new();
     let mut stable = BTreeMap::new();
     for (offset, is_end, producer_id, first_offset) in events {

@@ -7,6 +7,7 @@
 use ottla_format::batch::BatchInfo;
 use ottla_format::control_record::ControlRecord;
 use ottla_log::sidefiles::transaction_index::AbortedTransaction;
+use ottla_log::sorting::sort_by_key;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// An aborted transaction on the way through it.
@@ -29,7 +30,7 @@ pub(super) struct CleanedTransactions {
 
 impl CleanedTransactions {
     pub(super) fn new(mut aborted: Vec<AbortedTransaction>) -> Self {
-        aborted.sort_by_key(|transaction| transaction.first_offset);
+        sort_by_key(&mut aborted, |transaction| transaction.first_offset);
         Self {
             aborted: aborted.into(),
             aborting: HashMap::new(),

@@ -3,6 +3,7 @@
 use ottla_log::names::SegmentNames;
 use ottla_log::recovery::{Directory, RecoveredLog, RecoveredSegment};
 use ottla_log::sidefiles::transaction_index::{ABORTED_TRANSACTION_BYTES, AbortedTransaction};
+use ottla_log::sorting::sort_by_key;
 use ottla_log::source::fill;
 use std::io;
 
@@ -19,7 +20,7 @@ pub(super) fn read(
     for (segment, end_offset) in log.segments.iter().zip(next.chain([log.log_end_offset])) {
         read_segment(directory, segment, end_offset, &mut aborted)?;
     }
-    aborted.sort_by_key(|entry| entry.last_offset);
+    sort_by_key(&mut aborted, |entry| entry.last_offset);
     Ok(aborted)
 }
 
