@@ -111,6 +111,12 @@ impl Leader {
 
     #[inline]
     fn engine(&self, py: Python<'_>) -> MutexGuard<'_, Engine> {
+        // Nearly always nobody else has it.
+        self.engine.try_lock().unwrap_or_else(|_| self.awaited_engine(py))
+    }
+
+    #[cold]
+    fn awaited_engine(&self, py: Python<'_>) -> MutexGuard<'_, Engine> {
         self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 
