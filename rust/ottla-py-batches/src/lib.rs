@@ -24,6 +24,7 @@ pub mod consumer_record;
 pub mod error_codes;
 pub mod errors;
 pub mod fetched;
+pub mod fetched_columns;
 pub mod hashes;
 pub mod header_structs;
 pub mod integers;

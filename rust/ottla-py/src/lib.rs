@@ -36,6 +36,8 @@ mod _engine {
     #[pymodule_export]
     use ottla_py_batches::fetched::{FetchedRecords, read_fetched};
     #[pymodule_export]
+    use ottla_py_batches::fetched_columns::{FetchedColumns, join_columns};
+    #[pymodule_export]
     use ottla_py_batches::hashes::{crc32c, murmur2};
     #[pymodule_export]
     use ottla_py_batches::kernels::{
@@ -49,8 +51,6 @@ mod _engine {
     use ottla_py_batches::producer_state::{
         AbortedTransaction, ProducerState, RememberedBatch, VerificationGuard,
     };
-    #[pymodule_export]
-    use ottla_py_logs::arrow::fetched::{FetchedColumns, join_columns};
     #[pymodule_export]
     use ottla_py_logs::arrow::split::{SetSplit, split_column};
     #[pymodule_export]

@@ -1,6 +1,5 @@
 //! Columns and tables for Arrow.
 
-pub mod fetched;
 pub mod split;
 mod spread;
 pub mod tables;

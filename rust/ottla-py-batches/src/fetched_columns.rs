@@ -1,5 +1,9 @@
 //! Fetched records of several partitions as columns, for NumPy and for Arrow.
 
+use crate::arrow_stream::stream_capsule;
+use crate::calls::detached;
+use crate::fetched::{Answer, FetchedRecords};
+use crate::shared_array::{SharedArray, bytes_of, numbers_of};
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, DictionaryArray, Int32Array, Int64Array, LargeBinaryArray, RecordBatch, StringArray,
@@ -8,10 +12,6 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use ottla_format::fetched::{JoinedColumns, JoinedParts};
 use ottla_log::sorting::sort_by;
-use ottla_py_batches::arrow_stream::stream_capsule;
-use ottla_py_batches::calls::detached;
-use ottla_py_batches::fetched::{Answer, FetchedRecords};
-use ottla_py_batches::shared_array::{SharedArray, bytes_of, numbers_of};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyTuple};
