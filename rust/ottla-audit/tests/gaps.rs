@@ -157,6 +157,45 @@ fn what_lies_below_the_log_start_is_retention_deletion_or_in_a_tier() {
 }
 
 #[test]
+fn what_files_beside_the_log_know_below_its_first_segment_is_lost_and_not_deleted() {
+    let batches = [plain(20, 10, 0)];
+    let log = PartitionContext {
+        is_head: true,
+        high_watermark: Some(30),
+        cleanup_policy: Some("compact".to_owned()),
+        ..PartitionContext::default()
+    };
+    let said = |context: PartitionContext| {
+        let found = merged(20, &batches, &context);
+        let gaps = found.gaps.iter().map(|gap| (gap.first_offset, gap.last_offset, gap.cause));
+        (found.findings.len(), gaps.collect::<Vec<_>>())
+    };
+    let retention = |last| (0, last, Cause::Retention);
+    let lost = |first| (first, 19, Cause::MissingFile);
+    let orphans = vec![5, 12];
+    let epochs = vec![(0, 8), (1, 25)];
+    assert_eq!(said(log.clone()), (0, vec![retention(19)]));
+    // An index without its segment.
+    let indexed = PartitionContext { orphans, ..log.clone() };
+    assert_eq!(said(indexed.clone()), (1, vec![retention(4), lost(5)]));
+    // Deleted up to there, and the index of a later file is left.
+    let deleted = PartitionContext { log_start_offset: Some(9), ..indexed.clone() };
+    assert_eq!(said(deleted), (1, vec![retention(8), lost(9)]));
+    // The first epoch begins where the log does.
+    let early = PartitionContext { leader_epochs: epochs, ..log.clone() };
+    assert_eq!(said(early.clone()), (1, vec![retention(7), lost(8)]));
+    let moved = PartitionContext { leader_epochs: vec![(0, 20), (1, 25)], ..log };
+    assert_eq!(said(moved), (0, vec![retention(19)]));
+    // The older segments are elsewhere, or may be: the log directory's checkpoints are not known.
+    let tiered = PartitionContext { remote_storage: Some(true), ..early.clone() };
+    assert_eq!(said(tiered), (0, vec![(0, 19, Cause::TierBoundary)]));
+    let copied = PartitionContext { high_watermark: None, ..early };
+    assert_eq!(said(copied), (0, vec![retention(19)]));
+    // Of files asked for by name nobody knows what came before.
+    assert_eq!(said(PartitionContext { is_head: false, ..indexed }), (0, vec![]));
+}
+
+#[test]
 fn markers_are_gaps_for_everybody_and_aborted_data_for_read_committed() {
     let abort = NewControlRecord::Abort { coordinator_epoch: 0 };
     let commit = NewControlRecord::Commit { coordinator_epoch: 0 };

@@ -17,7 +17,9 @@ pub(crate) fn list_gaps(scan: &mut PartitionScan, context: &PartitionContext) {
     let mut gaps = Gaps::default();
     let explainer = GapExplainer::new(scan, context);
     let mut counts = GapCounts::default();
-    let start = scan.log_start_offset;
+    let base = scan.segments.first().and_then(|segment| segment.context.base_offset);
+    let lost = base.and_then(|base| context.lost_head(base));
+    let start = lost.map_or(scan.log_start_offset, |lost| lost.first_offset);
     add_deleted(scan, context, &mut gaps);
     for placed in &mut scan.findings {
         let Some(segment) = scan.segments.get(placed.segment) else { continue };
