@@ -77,11 +77,13 @@ def _change(directory: Path, rng: random.Random) -> None:
         _add(rng.choice([directory, *folders]), rng)
         return
     file = rng.choice(files)
-    action = rng.choice((_bytes, _bytes, _batches, _batches, _text, _text, _name, _kind))
+    action = rng.choice(
+        (change_bytes, change_bytes, _batches, _batches, _text, _text, _name, _kind)
+    )
     action(file, rng)
 
 
-def _bytes(file: Path, rng: random.Random) -> None:
+def change_bytes(file: Path, rng: random.Random) -> None:
     """Damage of any file."""
     data = bytearray(file.read_bytes())
     at = rng.randint(0, len(data))
