@@ -4,6 +4,7 @@ use super::told::Told;
 use crate::catalogue::causes::Cause;
 use crate::catalogue::severity::Severity;
 use crate::traces::{Fault, Group};
+use ottla_log::sorting::sort_by_key;
 use std::collections::{HashMap, HashSet};
 
 /// What consumers of a partition cannot read any more.
@@ -100,7 +101,7 @@ fn loses(fault: &Fault<'_>) -> bool {
 /// Ranges in order, those that overlap or touch as one; without those that are empty.
 fn united(ranges: &[(i64, i64)]) -> Vec<(i64, i64)> {
     let mut sorted: Vec<_> = ranges.iter().copied().filter(|(first, last)| first <= last).collect();
-    sorted.sort_unstable();
+    sort_by_key(&mut sorted, |range| *range);
     let mut united: Vec<(i64, i64)> = Vec::with_capacity(sorted.len());
     for (first, last) in sorted {
         match united.last_mut() {
