@@ -146,6 +146,16 @@ def test_what_is_done_first_about_wrong_leader_epochs_is_a_deed(run: Run, tmp_pa
     assert "Do first: stop the broker, and replace leader-epoch-checkpoint" in out
 
 
+def test_a_leader_epoch_that_keeps_the_broker_from_starting_is_no_sound_log(
+    run: Run, tmp_path: Path
+) -> None:
+    write_orders(tmp_path)
+    (tmp_path / PARTITION / "leader-epoch-checkpoint").write_text("0\n1\n0 -1\n")
+    out = joined(run("audit", tmp_path).out)
+    assert "epoch-checkpoint-mismatch" in out
+    assert "Next start: the broker will not start: orders-0" in out
+
+
 def test_a_fault_of_a_transaction_says_what_only_a_start_after_a_crash_does(
     run: Run, tmp_path: Path
 ) -> None:

@@ -129,6 +129,10 @@ fn leader_epochs_are_read_in_any_order_and_their_disorder_is_told() {
         let error = check_order(&read_leader_epochs(text).unwrap()).unwrap_err();
         assert_eq!((error.fault, error.line), (TextFault::Order, 4));
     }
+    for text in [&b"0\n2\n0 0\n2 -79\n"[..], b"0\n2\n-1 0\n-2 5\n"] {
+        let error = check_order(&read_leader_epochs(text).unwrap()).unwrap_err();
+        assert_eq!(error.fault, TextFault::Entry);
+    }
 }
 
 #[test]

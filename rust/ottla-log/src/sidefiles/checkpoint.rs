@@ -104,11 +104,18 @@ pub fn write_leader_epochs(epochs: &[LeaderEpoch]) -> Vec<u8> {
 }
 
 /// Whether epochs and start offsets both increase, as Kafka writes them. It reads others too and
-/// drops entries until they do.
+/// drops entries until they do, but a broker does not start with one that is negative.
 ///
 /// # Errors
-/// [`TextFault::Order`] with the line of the first entry that does not.
+/// [`TextFault::Entry`] or [`TextFault::Order`] with the line of the first entry at fault.
 pub fn check_order(epochs: &[LeaderEpoch]) -> Result<(), TextError> {
+    for (line, entry) in (FIRST_ENTRY_LINE..).zip(epochs) {
+        if entry.epoch < 0 || entry.start_offset < 0 {
+            let expected = "an epoch and a start offset of 0 or more".to_owned();
+            let found = format!("{} {}", entry.epoch, entry.start_offset);
+            return Err(TextError::new(TextFault::Entry, line, expected).found(&found));
+        }
+    }
     for (line, pair) in (FIRST_ENTRY_LINE.saturating_add(1)..).zip(epochs.windows(2)) {
         let [before, entry] = *pair else { continue };
         if entry.epoch <= before.epoch || entry.start_offset <= before.start_offset {
