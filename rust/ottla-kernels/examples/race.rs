@@ -4,7 +4,7 @@
 //! race [MEBIBYTES] [ROUNDS] [CANDIDATE] [SHAPE]   ns a record and GB/s, for names that contain
 //!                                                 the given text; in every round each candidate
 //!                                                 runs once, in turn
-//! race callgrind KERNEL [LEVEL [RUNS]]            a small fixed workload, for counting instructions
+//! race callgrind KERNEL [LEVEL [RUNS [SHAPE]]]    a small fixed workload, for counting instructions
 //! ```
 //!
 //! KERNEL is one of crc, check, timestamps, numbers, views, payload, build. Valgrind has no AVX-512:
@@ -256,7 +256,12 @@ fn main() -> ExitCode {
                 println!("no such level: {}", arguments[2]);
                 return ExitCode::from(64);
             };
-            let data = Data::new(SHAPES[0], 1 << 18);
+            let wanted = arguments.get(4).copied().unwrap_or("");
+            let Some(shape) = SHAPES.into_iter().find(|shape| shape.name.contains(wanted)) else {
+                println!("no such shape: {wanted}");
+                return ExitCode::from(64);
+            };
+            let data = Data::new(shape, 1 << 18);
             let mut room = vec![0; data.batches.len() * 2];
             for _ in 0..number(3, 8).unwrap_or(8) {
                 run_kernel(kernel, level, &data, &mut room);
@@ -266,7 +271,7 @@ fn main() -> ExitCode {
         _ => {
             let (Some(mebibytes), Some(rounds)) = (number(0, 1), number(1, 15)) else {
                 println!(
-                    "usage: race [MEBIBYTES] [ROUNDS] [CANDIDATE] [SHAPE]\n       race callgrind {} [LEVEL [RUNS]]",
+                    "usage: race [MEBIBYTES] [ROUNDS] [CANDIDATE] [SHAPE]\n       race callgrind {} [LEVEL [RUNS [SHAPE]]]",
                     KERNELS.join("|")
                 );
                 return ExitCode::from(64);

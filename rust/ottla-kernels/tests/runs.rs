@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Guarded, Random, SHAPES, Shape, batch, records, seal};
+use common::{Guarded, Random, SHAPES, Shape, batch, put_varint, records, seal};
 use ottla_kernels::copies::{BinaryValues, HeaderPlace, Room};
 use ottla_kernels::numbers::Row;
 use ottla_kernels::views::Nulls;
@@ -349,6 +349,33 @@ fn a_record_against_one_rule_is_refused_and_its_neighbour_is_not() {
         "a varint of six bytes"
     );
     assert!(!judge(&[(6, &[0, 0])]), "a byte after the last record");
+}
+
+#[test]
+fn a_header_key_that_is_no_text_is_found_wherever_it_stands() {
+    let mut memory = Guarded::new(4096);
+    for count in 1..=6 {
+        for key_size in [1, 6, 14, 17, 40] {
+            let mut header = vec![key_size << 1];
+            header.resize(1 + usize::from(key_size), b'k');
+            header.extend([4, b'v', b'v']);
+            let mut headers = vec![count << 1];
+            headers.extend(header.repeat(count.into()));
+            let mut judge = |headers: &[u8]| {
+                let mut length = vec![];
+                put_varint(&mut length, 5 + headers.len() as i64, 0);
+                let data = batch_of(&[&length, &[0, 0, 0, 1, 1], headers]);
+                assert_runs_as_expected(&mut memory, &data).batches == 1
+            };
+            assert!(judge(&headers));
+            for place in 1..headers.len() {
+                let mut damaged = headers.clone();
+                let part = damaged[place];
+                damaged[place] = 0xff;
+                assert_eq!(judge(&damaged), part == b'v', "{count} of {key_size} bytes, {place}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -79,11 +79,22 @@ unsafe fn is_ascii(data: *const u8, position: usize, end: usize) -> bool {
     // SAFETY: SSE2 is part of x86-64; every load ends at `end` at the latest.
     unsafe {
         use std::arch::x86_64::{_mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128};
-        let mut bits = _mm_loadu_si128(data.add(end - 16).cast());
-        let mut next = position;
-        while next + 16 < end {
-            bits = _mm_or_si128(bits, _mm_loadu_si128(data.add(next).cast()));
-            next += 16;
+        let one = |at: usize| _mm_loadu_si128(data.add(at).cast());
+        let two = |at: usize| _mm_or_si128(one(at), one(at + 16));
+        let four = |at: usize| _mm_or_si128(two(at), two(at + 32));
+        // The last load may overlap those before.
+        let (mut next, mut bits) = (position, one(end - 16));
+        if end - position >= 64 {
+            bits = four(end - 64);
+            while next + 64 < end {
+                bits = _mm_or_si128(bits, four(next));
+                next += 64;
+            }
+        } else {
+            while next + 16 < end {
+                bits = _mm_or_si128(bits, one(next));
+                next += 16;
+            }
         }
         _mm_movemask_epi8(bits) == 0
     }
