@@ -11,6 +11,8 @@ DIR ?= ../shared/vectors
 ONLY ?=
 COUNT ?=
 ALSO ?=
+# For recipes of this file, not for the programs that they run: tests ask make itself what it would do.
+unexport ALSO
 PYSPARK ?= 4.0.1
 PYARROW ?= 16.1.0
 

@@ -44,7 +44,7 @@ class Call(NamedTuple):
 
 # A twentieth above what they take from CPython 3.11.
 CALLS: Mapping[str, Call] = {
-    "check_batches": Call("check(batch)", 800),
+    "check_batches": Call("check(batch)", 815),
     "check_batches of a view": Call("check(view)", 2_410),
     "Leader.append": Call("append(batch, now_ms=0)", 2_100),
     "Leader.append of a producer": Call("append(next_batch, now_ms=0)", 2_480),

@@ -266,7 +266,8 @@ def test_a_second_signal_is_no_traceback(first: signal.Signals) -> None:
         for each in (first, signal.SIGINT, signal.SIGTERM):
             broker.process.send_signal(each)
         _, complaints = broker.process.communicate(timeout=WITHIN_S)
-        assert broker.process.returncode in {0, 130, 143}
+        # The last signal may find Python at its end, with no handler left: a shell says 143, too.
+        assert broker.process.returncode in {0, 130, 143, -signal.SIGTERM}
         assert complaints in {"", "ottla: ended at once\n"}
 
 

@@ -1,6 +1,7 @@
 """The admin client asks Apache Kafka itself. Needs Java and Maven."""
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,17 @@ from support.kafka_interop import RELEASES, kafka_on
 pytestmark = pytest.mark.slow
 
 ORDERS = TopicPartition("orders", 0)
+WITHIN_S = 30
+
+
+def wait_until_gone(admin: Admin, topic: str) -> None:
+    """The controller deletes a topic, and the brokers that describe it hear of that later."""
+    deadline = time.monotonic() + WITHIN_S
+    while not isinstance(
+        error := admin.describe_topics([topic])[topic].error, UnknownTopicOrPartitionError
+    ):
+        assert time.monotonic() < deadline, error
+        time.sleep(0.05)
 
 
 def look_after_topics(admin: Admin) -> None:
@@ -29,7 +41,7 @@ def look_after_topics(admin: Admin) -> None:
     assert set(admin.create_topics(["orders"]).errors) == {"orders"}
     admin.create_partitions({"orders": 3}).check()
     admin.delete_topics(["gone"]).check()
-    assert isinstance(admin.describe_topics(["gone"])["gone"].error, UnknownTopicOrPartitionError)
+    wait_until_gone(admin, "gone")
     assert len(admin.describe_topics(["orders"]).check()["orders"].partitions) == 3
     resource = ConfigResource(ResourceType.TOPIC, "orders")
     admin.alter_configs({resource: {"retention.ms": "86400000"}}).check()
