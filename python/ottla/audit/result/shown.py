@@ -75,9 +75,12 @@ class ShownFindings:
 
     def event_rows(self) -> Iterator[Event]:
         """Yields the rows of the table `events`, the gravest first."""
+        rows, _ = self._events
+        if not rows:
+            return
         from ottla.audit.result.events import Event
 
-        return map(partial(tuple.__new__, Event), self._events[0])
+        yield from map(partial(tuple.__new__, Event), rows)
 
     def finding_rows(self) -> Iterator[Finding]:
         """Yields the rows of the table `findings`, by file and position."""
@@ -127,6 +130,8 @@ class ShownFindings:
         self, findings: Sequence[PlacedFinding], events: Sequence[int] | None
     ) -> Iterator[Finding]:
         """Yields findings as tables have them, each with the number of its event."""
+        if not findings:
+            return
         from ottla.audit.catalogue.finding import Finding
 
         for start in range(0, len(findings), CHUNK_ROWS):
