@@ -18,7 +18,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::{MutexExt, PyOnceLock};
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A refusal by one of Kafka's codes.
 pub fn kafka_error(py: Python<'_>, error: ErrorCode, message: String) -> PyErr {
@@ -111,8 +111,12 @@ impl Leader {
 
     #[inline]
     fn engine(&self, py: Python<'_>) -> MutexGuard<'_, Engine> {
-        // Nearly always nobody else has it.
-        self.engine.try_lock().unwrap_or_else(|_| self.awaited_engine(py))
+        match self.engine.try_lock() {
+            // Nearly always nobody else has it.
+            Ok(engine) => engine,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => self.awaited_engine(py),
+        }
     }
 
     #[cold]
