@@ -155,6 +155,7 @@ __all__ = [
     "missing_log",
     "murmur2",
     "offsets_beyond_end",
+    "orphaned_indexes",
     "parse_file_name",
     "parse_leader_epochs",
     "parse_meta_properties",
@@ -493,7 +494,7 @@ def event_rows(
     span: Callable[
         [_Bytes | None, _Bytes | None, int | None, int | None], tuple[int | None, int | None]
     ],
-    show: Mapping[_Bytes, str],
+    show: Mapping[_Bytes, tuple[str, str]],
     verdicts: Sequence[str],
 ) -> tuple[list[tuple[Any, ...]], list[int]]: ...
 def finding_rows(
@@ -517,6 +518,7 @@ def offsets_beyond_end(
 def partitions_without_directory(
     file_name: bytes, partitions: Sequence[tuple[str, int, int]]
 ) -> Finding | None: ...
+def orphaned_indexes(names: Sequence[_Bytes]) -> list[int]: ...
 def missing_log(
     *,
     log_start_offset: int | None,

@@ -21,6 +21,27 @@ pub fn count(number: impl Into<i128>, singular: &str) -> String {
     format!("{number} {singular}{ending}")
 }
 
+/// A number with a comma before each three digits.
+///
+/// # Examples
+/// ```
+/// use ottla_format::words::thousands;
+///
+/// assert_eq!(thousands(999), "999");
+/// assert_eq!(thousands(1_234_567), "1,234,567");
+/// ```
+pub fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len().saturating_mul(2));
+    for (place, digit) in (1..=digits.len()).rev().zip(digits.chars()) {
+        text.push(digit);
+        if place > 1 && place % 3 == 1 {
+            text.push(',');
+        }
+    }
+    text
+}
+
 /// A range of offsets, both inclusive.
 ///
 /// # Examples

@@ -52,7 +52,7 @@ type Weight<'py> = (usize, i128, usize, Bound<'py, PyAny>, u64);
 ///         partition, the path of the file, position, first and last offset, and cause.
 ///     span: called with the directory, the path and the offsets of an event; returns when its records
 ///         were written.
-///     show: by path, how it is displayed.
+///     show: by path, how it is displayed, relative to the base and whole.
 ///     verdicts: on an error, on a warning, on an info, and where something was not read.
 ///
 /// Raises:
@@ -187,7 +187,7 @@ impl<'py> Asked<'_, 'py> {
         let loss = losses.of_group(number, fault.directory);
         let event = LogEvent::of(group, &members, &loss, log.as_ref()).ok_or_else(unknown)?;
         let path = head.get_item(PATH)?;
-        let file = if path.is_none() { path } else { self.show.get_item(path)? };
+        let file = if path.is_none() { path } else { self.displayed(path)? };
         let named = if file.is_none() { intern!(py, "").as_any() } else { &file };
         let weight = (
             severity_at(group.severity),
@@ -268,13 +268,18 @@ impl<'py> Asked<'_, 'py> {
         Ok(py.None().into_bound(py))
     }
 
+    /// A path as it is displayed relative to the base.
+    fn displayed(&self, path: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.show.get_item(path)?.get_item(0)
+    }
+
     /// The files of a group as they are displayed, each once.
     fn files(&self, py: Python<'py>, group: &Group) -> PyResult<Bound<'py, PyTuple>> {
         let files = PyDict::new(py);
         for finding in group.members.iter().filter_map(|member| self.findings.get(*member)) {
             let path = finding.get_item(PATH)?;
             if !path.is_none() {
-                files.set_item(self.show.get_item(path)?, py.None())?;
+                files.set_item(self.displayed(path)?, py.None())?;
             }
         }
         Ok(files.keys().to_tuple())

@@ -7,7 +7,7 @@ use ottla_audit::partition::side_check::{self, DirectoryEntry};
 use ottla_log::names::PartitionState;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
 
 /// What the names of the files in a partition's directory show. Each finding comes with the number of
@@ -36,6 +36,16 @@ pub fn check_names(
         .collect();
     let found = side_check::check_names(&entries, state, is_whole);
     Ok(found.into_iter().map(|(index, finding)| (index, Finding::from(finding))).collect())
+}
+
+/// Returns the base offsets of live indexes whose segment is not there, in order.
+///
+/// Args:
+///     names: of the files in a partition's directory.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub fn orphaned_indexes(names: Vec<PyBackedBytes>) -> Vec<i64> {
+    side_check::orphaned_indexes(names.iter().map(|name| &**name))
 }
 
 /// Findings about the offsets of a checkpoint of a log directory that lie beyond the ends of their logs,

@@ -124,7 +124,7 @@ mod _engine {
     #[pymodule_export]
     use ottla_py_logs::side_check::{
         check_names, epoch_beyond_end, foreign_topic_ids, missing_log, offsets_beyond_end,
-        partitions_without_directory, proved_end, unreadable_text_file,
+        orphaned_indexes, partitions_without_directory, proved_end, unreadable_text_file,
     };
     #[pymodule_export]
     use ottla_py_logs::side_entries::parse_side_entries;

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from ottla import _engine
 from ottla.arguments import of_kinds
 from ottla.logs.listing import take_inventory
 from ottla.logs.names import CONSUMER_OFFSETS, display, topic_patterns
@@ -86,7 +87,10 @@ class Log(NamedTuple):
     @property
     def orphans(self) -> tuple[int, ...]:
         """Base offsets of index files without a segment."""
-        return _orphans(self.partition) if self.is_live and self.partition else ()
+        if not self.is_live or self.partition is None:
+            return ()
+        files = self.partition.files
+        return tuple(_engine.orphaned_indexes([f.name for f in files if f.kind != "directory"]))
 
     @property
     def beside(self) -> Mapping[tuple[FileKind, int], FileEntry]:
@@ -342,21 +346,6 @@ def _beside(partition: Partition) -> dict[tuple[FileKind, int], FileEntry]:
         and file.base_offset is not None
         and file.fault is None
     }
-
-
-def _orphans(partition: Partition) -> tuple[int, ...]:
-    indexed = {
-        file.base_offset
-        for file in partition.files
-        if file.kind in INDEXES and file.state == "live" and file.base_offset is not None
-    }
-    # Of a segment that a broker deletes, the log is renamed first.
-    going = {
-        file.base_offset
-        for file in partition.files
-        if file.kind == "segment" and file.state == "deleted"
-    }
-    return tuple(sorted(indexed.difference(partition.live_base_offsets, going)))
 
 
 def _task(

@@ -59,14 +59,14 @@ class Event(NamedTuple):
 
 
 def make_events(
-    outcome: Outcome, grouped: Grouped, show: Mapping[bytes, str]
+    outcome: Outcome, grouped: Grouped, show: Mapping[bytes, tuple[str, str]]
 ) -> tuple[Sequence[Row], Sequence[int]]:
     """Returns the fields of the events, the gravest first, and of each finding that of its event.
 
     Args:
         outcome: what came of the audit.
         grouped: the findings that count.
-        show: how paths are displayed.
+        show: how paths are displayed, relative to the base and whole.
     """
     partitions = grouped.partitions
     times = written(rows_about(outcome.tables["timeline"], partitions))

@@ -41,17 +41,6 @@ class _Paths(dict[bytes, tuple[str, str]]):
         return shown
 
 
-class _Displayed(dict[bytes, str]):
-    """Of each path how it is displayed relative to the base."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-
-    def __missing__(self, path: bytes) -> str:
-        shown = self[path] = self._plan.inventory.display(path)
-        return shown
-
-
 class ShownFindings:
     """The findings of an audit that count, and the events they show."""
 
@@ -111,7 +100,7 @@ class ShownFindings:
             return (), ()
         from ottla.audit.result.events import make_events
 
-        return make_events(self._outcome, self._grouped, _Displayed(self._plan))
+        return make_events(self._outcome, self._grouped, self._paths)
 
     @cached_property
     def _order(self) -> Sequence[int]:

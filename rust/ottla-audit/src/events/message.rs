@@ -3,6 +3,7 @@
 use super::told::{EventLog, Told};
 use crate::catalogue::causes::Cause;
 use crate::traces::{Fault, Group, base_name};
+use ottla_format::words::{self, thousands};
 use ottla_log::names::{FileKind, HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS};
 use std::fmt::Write;
 
@@ -63,11 +64,7 @@ fn lost_end(head: &Fault<'_>, offsets: (i64, i64), log: Option<&EventLog<'_>>) -
         let _ = write!(text, " of {topic}-{}", log.partition.unwrap_or_default());
     }
     text += " lost its end, ";
-    let _ = if first == last {
-        write!(text, "offset {first}")
-    } else {
-        write!(text, "offsets {first} to {last}")
-    };
+    text += &words::offsets(first, last);
     if let Some(missing) = log.and_then(|log| log.missing_segment) {
         let _ = write!(text, ": the segment that begins at offset {missing} is missing");
     }
@@ -128,17 +125,4 @@ fn listed(items: &[String]) -> String {
         Some((last, before)) if !before.is_empty() => format!("{} and {last}", before.join(", ")),
         _ => words.concat(),
     }
-}
-
-/// A number with a comma before each three digits.
-fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len().saturating_mul(2));
-    for (place, digit) in (1..=digits.len()).rev().zip(digits.chars()) {
-        text.push(digit);
-        if place > 1 && place % 3 == 1 {
-            text.push(',');
-        }
-    }
-    text
 }

@@ -4,6 +4,7 @@ use crate::catalogue::causes::{Cause, Confidence};
 use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::row::RecordState;
 use crate::partition::epochs::Epoch;
+use crate::partition::lost_head::LostHead;
 use crate::partition::scan::{PartitionContext, PartitionScan, PlacedFinding};
 use crate::segment::counters::Counters;
 use crate::segment::segment_scan::SegmentScan;
@@ -80,7 +81,7 @@ impl<'a> GapExplainer<'a> {
             let at_head = self.context.lost_head(last.saturating_add(1));
             let evidence = at_head.map_or_else(
                 || "index files of a segment in the gap exist, the segment does not".to_owned(),
-                |lost| lost.evidence,
+                LostHead::evidence,
             );
             return Some(GapCause::new(Cause::MissingFile, Confidence::Certain, evidence));
         }

@@ -8,6 +8,7 @@
 //! | [`whole`] | a small log and the files beside it, judged at once |
 //! | `border` | where a segment begins, compared with where the one before ends |
 //! | `limits_met` | what the bounds on a partition left out |
+//! | `lost_head` | segments that were before the first one, and that no broker has deleted |
 //! | [`log_end`] | the bytes behind the last batch, and what proves that the log went on |
 //! | `epochs` | the leader epochs |
 //! | [`producers`] | what producers did, in a form that merges |
@@ -33,6 +34,7 @@ mod gap_totals;
 pub mod gaps;
 mod limits_met;
 pub mod log_end;
+mod lost_head;
 pub(crate) mod merge;
 mod open_transactions;
 pub(crate) mod producer_findings;

@@ -52,42 +52,6 @@ impl PartitionContext {
     pub fn is_compacted(&self) -> bool {
         self.cleanup_policy.as_deref().is_some_and(|policy| policy.contains("compact"))
     }
-
-    /// Where a log began that now begins with the segment of `base`, if files beside it show that no
-    /// broker has deleted what was before. A broker deletes a segment with its indexes, and moves the
-    /// start of the first leader epoch up to the next one.
-    pub(crate) fn lost_head(&self, base: i64) -> Option<LostHead> {
-        if !self.is_head || self.remote_storage == Some(true) {
-            return None;
-        }
-        let start = self.log_start_offset;
-        let orphan = self.orphans.first().map(|&orphan| LostHead {
-            first_offset: orphan.max(start.unwrap_or(0)),
-            evidence: format!(
-                "the index of a segment of offset {orphan} is there, the segment is not"
-            ),
-        });
-        // Without its entry in a log directory that was read, a log begins with its first segment, and
-        // nothing of it is on remote storage.
-        let has_checkpoints = self.recovery_point.is_some() || self.high_watermark.is_some();
-        let epoch = self.leader_epochs.first().filter(|_| has_checkpoints && start.is_none());
-        let epoch = epoch.map(|&(epoch, first_offset)| LostHead {
-            first_offset,
-            evidence: format!("leader-epoch-checkpoint has epoch {epoch} from offset {first_offset} on, and a broker that deletes segments moves that up"),
-        });
-        let lost = [orphan, epoch].into_iter().flatten();
-        lost.filter(|lost| (0..base).contains(&lost.first_offset))
-            .min_by_key(|lost| lost.first_offset)
-    }
-}
-
-/// Offsets below the first segment that no broker has deleted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LostHead {
-    /// The first of them.
-    pub(crate) first_offset: i64,
-    /// What shows it.
-    pub(crate) evidence: String,
 }
 
 /// A finding and the segment it is in.

@@ -1,18 +1,16 @@
 //! Offsets in names, as Kafka's loader writes and reads them (`LogFileUtils`).
 
 use super::constants::{CLEANED, INDEX, LOG, SNAPSHOT, SWAP, TIME_INDEX, TRANSACTION_INDEX};
+use super::digits::OFFSET_DIGITS;
 use std::fmt;
 
 /// What a name ends with where the loader reads an offset in it.
 const NUMBERED: [&[u8]; 7] = [LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX, SNAPSHOT, SWAP, CLEANED];
 
-/// Digits of an offset in a name: as many as any number of 64 bits has.
-const DIGITS: usize = 20;
-
 /// The name of a file as Kafka builds it: an offset of 20 digits and a suffix, such as [`SWAP`](super::SWAP).
 pub fn file_name(offset: i64, suffix: &[u8]) -> Vec<u8> {
-    // A start names some hundred files, and formatting takes most of that.
-    let mut digits = [b'0'; DIGITS];
+    // A start names some hundred files, and formatting takes most of that. No number has more digits.
+    let mut digits = [b'0'; OFFSET_DIGITS];
     let mut left = offset.unsigned_abs();
     for digit in digits.iter_mut().rev() {
         *digit |= (left % 10) as u8;

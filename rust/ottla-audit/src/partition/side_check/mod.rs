@@ -36,4 +36,4 @@ pub use checkpoints::{offset_beyond_end, partitions_without_directory};
 pub use files::{NoSideFiles, SideFiles};
 pub use leader_epochs::epoch_beyond_end;
 pub use metadata::{foreign_topic_ids, unreadable_text_file};
-pub use names::{DirectoryEntry, check_names};
+pub use names::{DirectoryEntry, check_names, orphaned_indexes};

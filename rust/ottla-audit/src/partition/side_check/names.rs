@@ -5,7 +5,7 @@ use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
 use ottla_log::names::{FileKind, FileName, FileState, INDEX, LOG, PartitionState, TIME_INDEX};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// A file or directory inside the directory of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,24 @@ pub fn check_names(
         found.extend(finding.map(|finding| (index, finding)));
     }
     found
+}
+
+/// Base offsets of live indexes whose segment is not there, in order, by the names of a partition's files.
+/// Of a segment that a broker deletes, the log is renamed first: its indexes are none of these.
+pub fn orphaned_indexes<'n>(names: impl IntoIterator<Item = &'n [u8]>) -> Vec<i64> {
+    let (mut indexed, mut segments) = (BTreeSet::new(), BTreeSet::new());
+    for name in names.into_iter().map(FileName::parse) {
+        let of_kind = match (name.kind, name.state) {
+            (
+                FileKind::OffsetIndex | FileKind::TimeIndex | FileKind::TransactionIndex,
+                FileState::Live,
+            ) => &mut indexed,
+            (FileKind::Segment, FileState::Live | FileState::Deleted) => &mut segments,
+            _ => continue,
+        };
+        of_kind.extend(name.base_offset);
+    }
+    indexed.difference(&segments).copied().collect()
 }
 
 fn missing_indexes(segment: &[u8], names: &HashSet<&[u8]>) -> Option<Finding> {
