@@ -190,9 +190,9 @@ bench-guard: $(VENV)/.release $(VENV)/.dev ## fail where a ratio against a peer 
 count-instructions: $(VENV)/.release $(VENV)/.dev
 	$(BIN)/python -m benches.guard --only counts
 
-bench-compare: $(VENV)/.release $(VENV)/.dev ## this tree against another revision: REV=…
+bench-compare: $(VENV)/.release $(VENV)/.dev ## this tree against another revision: REV=…, ONLY=counts for instructions
 	$(if $(REV),,$(error name the other revision: make bench-compare REV=HEAD~1))
-	$(BIN)/python -m benches.compare $(REV)
+	$(BIN)/python -m benches.compare $(REV) $(if $(ONLY),--only $(ONLY))
 
 fuzz: ## one fuzz target for a while: TARGET=read SECONDS=60
 	@command -v cargo-fuzz >/dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }

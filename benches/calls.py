@@ -52,14 +52,16 @@ CALLS: Mapping[str, Call] = {
 }
 
 
-def count_calls() -> dict[str, int]:
+def count_calls(site: Path | None = None) -> dict[str, int]:
     """Count the instructions of one of each call."""
     few, many = _CALLS
     with tempfile.TemporaryDirectory(prefix="ottla-calls-") as bytecode:
 
         def of(source: str) -> int:
             program = [sys.executable, "-c", _PROGRAM.format(call=source)]
-            counts = [count([*program, str(calls)], Path(bytecode), LEVEL) for calls in _CALLS]
+            counts = [
+                count([*program, str(calls)], Path(bytecode), LEVEL, site) for calls in _CALLS
+            ]
             return (counts[1] - counts[0]) // (many - few)
 
         loop = of(_NOTHING)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import ottla
 
-from benches.instructions import count
+from benches.instructions import AUDIT, count, python
 from benches.partitions import write_beside, write_partitions
 
 Write = Callable[[Path, int], None]
@@ -174,9 +174,6 @@ def costs(write_log: Write, first: int, audit: Sequence[str]) -> tuple[float, fl
     return (two - one) / first, (four - two) / (2 * first)
 
 
-AUDIT = "import sys, ottla; ottla.audit(sys.argv[1], threads=1)"
-
-
 def main() -> None:
     """Print the table; the status is 1 where something does not grow in proportion."""
     parser = argparse.ArgumentParser(prog="python -m benches.growth", description=__doc__)
@@ -187,7 +184,7 @@ def main() -> None:
     for name, (write_log, first) in DIMENSIONS.items():
         if asked.words and not any(word in name for word in asked.words):
             continue
-        near, far = costs(write_log, first, [sys.executable, "-c", AUDIT])
+        near, far = costs(write_log, first, python(AUDIT))
         is_linear &= far <= MOST * near
         print(f"| {name} | {near:,.0f} | {far:,.0f} | {far / near:.2f} |", flush=True)
     sys.exit(not is_linear)

@@ -33,13 +33,20 @@ MOST: Mapping[str, float] = {
 }
 
 
-def count(command: Sequence[str], bytecode: Path, kernels: str = "") -> int:
-    """Count the instructions of a command, whose bytecode an earlier run has left."""
+def count(
+    command: Sequence[str], bytecode: Path, kernels: str = "", site: Path | None = None
+) -> int:
+    """Count the instructions of a command, whose bytecode an earlier run has left.
+
+    A site is a directory of packages that come before those of this tree.
+    """
     environment = {
         name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
     }
     environment |= {"PYTHONPYCACHEPREFIX": str(bytecode), "PYTHONHASHSEED": "0"}
     environment["OTTLA_KERNELS"] = kernels
+    if site is not None:
+        environment["PYTHONPATH"] = str(site)
     subprocess.run(command, env=environment, capture_output=True, check=True)
     valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
     done = subprocess.run(
@@ -51,7 +58,7 @@ def count(command: Sequence[str], bytecode: Path, kernels: str = "") -> int:
     return int(counted.group(1))
 
 
-def starts() -> dict[str, int]:
+def starts(site: Path | None = None) -> dict[str, int]:
     """Count the instructions of each start."""
     with tempfile.TemporaryDirectory(prefix="ottla-starts-") as home:
         log_directory, bytecode = Path(home) / "logs", Path(home) / "bytecode"
@@ -63,7 +70,7 @@ def starts() -> dict[str, int]:
             "ottla explain": [str(OTTLA), "explain"],
             "ottla audit": [str(OTTLA), "audit", str(log_directory)],
         }
-        return {name: count(command, bytecode) for name, command in commands.items()}
+        return {name: count(command, bytecode, site=site) for name, command in commands.items()}
 
 
 def starts_that_grew() -> list[str]:
@@ -97,7 +104,7 @@ def _partitions(count: int) -> Iterator[Path]:
         yield Path(home)
 
 
-_AUDIT = "import sys, ottla; ottla.audit(sys.argv[1], threads=1)"
+AUDIT = "import sys, ottla; ottla.audit(sys.argv[1], threads=1)"
 _TABLES = """
 import sys, ottla
 result = ottla.audit(sys.argv[1], threads=1)
@@ -108,7 +115,7 @@ for table in result.events, result.findings, result.transactions, result.produce
 
 
 @contextmanager
-def _grown(dimension: str, count: int) -> Iterator[Path]:
+def grown(dimension: str, count: int) -> Iterator[Path]:
     """Yield a log directory with so many of what the growth bench has by this name."""
     # It counts by this module.
     from benches.growth import DIMENSIONS
@@ -116,6 +123,11 @@ def _grown(dimension: str, count: int) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="ottla-grown-") as home:
         DIMENSIONS[dimension][0](Path(home), count)
         yield Path(home)
+
+
+def python(program: str) -> list[str]:
+    """Return the command that runs a program of Python."""
+    return [sys.executable, "-c", program]
 
 
 class Slope(NamedTuple):
@@ -128,6 +140,17 @@ class Slope(NamedTuple):
     most: int
     """How many instructions one more may take."""
 
+    def count(self, site: Path | None = None) -> int:
+        """Count the instructions that one more takes."""
+        taken = []
+        with tempfile.TemporaryDirectory(prefix="ottla-each-") as bytecode:
+            for number in (self.few, self.many):
+                with self.write(number) as folder:
+                    command = [*self.command, str(folder)]
+                    taken.append(count(command, Path(bytecode), LEVEL, site))
+        few, many = taken
+        return (many - few) // (self.many - self.few)
+
 
 # Somewhat above what they take from CPython 3.11.
 EACH: Mapping[str, Slope] = {
@@ -135,16 +158,16 @@ EACH: Mapping[str, Slope] = {
         _partitions, 100, 300, [str(OTTLA), "audit", "--threads", "1"], 262_000
     ),
     "batch, audited and as a line of JSON": Slope(
-        partial(log, is_damaged=False), 200, 1_200, [sys.executable, "-c", _LINES], 11_400
+        partial(log, is_damaged=False), 200, 1_200, python(_LINES), 11_400
     ),
     "open transaction, audited and read in four tables": Slope(
-        partial(_grown, "open transactions"), 100, 300, [sys.executable, "-c", _TABLES], 95_000
+        partial(grown, "open transactions"), 100, 300, python(_TABLES), 95_000
     ),
     "damaged partition": Slope(
-        partial(_grown, "damaged partitions"),
+        partial(grown, "damaged partitions"),
         20,
         40,
-        [sys.executable, "-c", _AUDIT],
+        python(AUDIT),
         2_500_000,
     ),
 }
@@ -152,15 +175,7 @@ EACH: Mapping[str, Slope] = {
 
 def count_each() -> dict[str, int]:
     """Count the instructions that one more of each takes."""
-    counts = {}
-    with tempfile.TemporaryDirectory(prefix="ottla-each-") as bytecode:
-        for name, slope in EACH.items():
-            taken = []
-            for number in (slope.few, slope.many):
-                with slope.write(number) as folder:
-                    taken.append(count([*slope.command, str(folder)], Path(bytecode), LEVEL))
-            counts[name] = (taken[1] - taken[0]) // (slope.many - slope.few)
-    return counts
+    return {name: slope.count() for name, slope in EACH.items()}
 
 
 def each_that_grew() -> list[str]:

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from benches.data import Shape, generate, renumbered
 from benches.partitions import write_beside, write_checkpoints
+from benches.whole import OTTLA
 
 AUDIT = ("audit", "--threads", "1")
 WAYS: dict[str, tuple[str, ...]] = {
@@ -35,18 +35,24 @@ _DAMAGED = 200, 900
 _BATCHES = 1_000, 5_000
 
 
-def instructions(directory: Path, options: tuple[str, ...]) -> int:
-    """Return the instructions of one audit of a directory, its start included."""
+def instructions(directory: Path, options: tuple[str, ...], site: Path | None = None) -> int:
+    """Return the instructions of one audit of a directory, its start included.
+
+    A site is a directory of packages that come before those of this tree.
+    """
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    if site is not None:
+        environment["PYTHONPATH"] = str(site)
     with tempfile.TemporaryDirectory(prefix="ottla-bench-") as home:
         target = [f"{home}/tables"] if "--output" in options else []
-        program = [sys.executable, "-m", "ottla", *AUDIT, str(directory), *options, *target]
+        program = [str(OTTLA), *AUDIT, str(directory), *options, *target]
         command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *program]
         done = subprocess.run(
             command,
             capture_output=True,
             text=True,
             check=False,
-            env={**os.environ, "PYTHONHASHSEED": "0"},
+            env=environment,
         )
     counted = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
     if counted is None or done.returncode not in (0, 2):
