@@ -15,6 +15,7 @@ from ottla._engine_columns import (
     PartitionRecords,
 )
 from ottla._engine_logs import (
+    PlainPartitions,
     directory_kind,
     file_name,
     judge_whole_logs,
@@ -82,6 +83,7 @@ __all__ = [
     "PartitionColumns",
     "PartitionRecords",
     "PartitionScan",
+    "PlainPartitions",
     "Produced",
     "ProducerState",
     "QuorumLog",

@@ -1,6 +1,6 @@
 # Directories by the names in them, and logs that are judged whole: a part of `_engine`.
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, final
 
 from ottla._engine import PackedLog, _PartitionState
 
@@ -22,6 +22,13 @@ _FileKind: TypeAlias = Literal[
 ]
 _FileState: TypeAlias = Literal["live", "deleted", "swap", "cleaned", "temporary"]
 
+_PlainPartition: TypeAlias = tuple[
+    tuple[int, int] | None,
+    tuple[bytes, int, _PartitionState] | None,
+    tuple[bytes, ...],
+    tuple[int, ...],
+    tuple[int, ...],
+]
 _Offsets: TypeAlias = tuple[int | None, int | None, int | None, int | None]
 
 class _ListedPartition(Protocol):
@@ -47,17 +54,13 @@ def lacks_offset(name: bytes) -> bool: ...
 def file_name(kind: str, offset: int) -> bytes: ...
 def listed_order(names: Sequence[bytes]) -> list[int]: ...
 def live_base_offsets(names: Sequence[bytes]) -> list[int]: ...
-def list_plain_partitions(
-    directories: Sequence[bytes], *, threads: int = 1
-) -> list[
-    tuple[
-        tuple[bytes, int, _PartitionState] | None,
-        tuple[bytes, ...],
-        tuple[int, ...],
-        tuple[int, ...],
-    ]
-    | None
-]: ...
+def list_plain_partitions(directories: Sequence[bytes], *, threads: int = 1) -> PlainPartitions: ...
+
+@final
+class PlainPartitions:
+    def __iter__(self) -> Iterator[Sequence[_PlainPartition | None]]: ...
+    def __next__(self) -> Sequence[_PlainPartition | None]: ...
+
 def judge_whole_logs(
     partitions: Sequence[tuple[_ListedPartition, _Offsets]],
     *,
@@ -65,4 +68,4 @@ def judge_whole_logs(
     level: str,
     now_ms: int,
     progress: Callable[[int], object] | None = None,
-) -> list[tuple[PackedLog, str | None, int, list[tuple[Any, ...]]] | None]: ...
+) -> list[tuple[PackedLog, str | None, list[tuple[Any, ...]]] | None]: ...

@@ -283,7 +283,7 @@ def test_a_directory_that_may_not_be_read_leaves_the_others(
 
     # A test may run as one who may read everything.
     monkeypatch.setattr(os, "scandir", scandir)
-    monkeypatch.setattr(_engine, "list_plain_partitions", lambda paths, **_: [None] * len(paths))
+    monkeypatch.setattr(_engine, "list_plain_partitions", lambda paths, **_: [[None] * len(paths)])
     listed = take_inventory([log_directory])
     assert [(listed.display(u.path), u.reason) for u in listed.unreadable] == [
         ("orders-1", "permission denied")

@@ -107,6 +107,29 @@ def test_what_is_no_regular_file_says_so_and_blocks_nobody(tmp_path: Path) -> No
         ANYWHERE.stat(there + b"/gone")
 
 
+def test_the_system_is_asked_for_each_file_but_not_for_each_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "file").write_bytes(b"123")
+    (tmp_path / "link").symlink_to("orders-0")
+    asked: list[str] = []
+    stat = os.stat
+
+    def noted(path: bytes) -> os.stat_result:
+        asked.append(Path(os.fsdecode(path)).name)
+        return stat(path)
+
+    monkeypatch.setattr(os, "stat", noted)
+    entries = LocalFiles().list(bytes(tmp_path))
+    assert sorted(asked) == ["file", "link"]
+    assert [(entry.is_directory, entry.size) for entry in entries] == [(0, 3), (1, 0), (1, 0)]
+    # Where names may not be looked up, as with read permission alone, each tells so.
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    LocalFiles().list(bytes(tmp_path))
+    assert "orders-0" in asked
+
+
 def test_a_side_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
     path = tmp_path / "large"
     path.write_bytes(b"x" * 10_000)

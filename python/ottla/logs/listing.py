@@ -7,6 +7,7 @@ topic `broker`, or a broker's log directory.
 from __future__ import annotations
 
 import os
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from ottla import _engine
@@ -38,15 +39,14 @@ if TYPE_CHECKING:
 # Levels between a given path and a log directory below it: /data → host → disk → kafka-logs.
 MAX_DEPTH = 3
 
-_AT_ONCE = 512
-"""Directories that one call of the engine lists: Ctrl-C waits no longer than for these."""
-
 NameOfPartition: TypeAlias = "tuple[bytes, int, PartitionState] | None"
 """Topic, partition and state that the name of a directory says, if it is a partition's."""
 
-Plain: TypeAlias = tuple[NameOfPartition, tuple[bytes, ...], tuple[int, ...], tuple[int, ...]]
-"""What the name of a partition's directory says, names and sizes of the files in it, and the base
-offsets of its live segments."""
+Plain: TypeAlias = tuple[
+    "Hashable", NameOfPartition, tuple[bytes, ...], tuple[int, ...], tuple[int, ...]
+]
+"""What tells a partition's directory from others, what its name says, names and sizes of the files
+in it, and the base offsets of its live segments."""
 
 
 def take_inventory(
@@ -144,7 +144,10 @@ class _Listing:
             holds = "no log directory, partition or segment file" if children else "nothing"
             self._cannot_read(path, f"the directory holds {holds}")
             return
-        is_partition = any(p.directory == path for p in self.partitions[partition_count:])
+        # One that is a partition itself holds no others.
+        is_partition = any(
+            p.directory == path for p in self.partitions[partition_count : partition_count + 1]
+        )
         self.bases.append(os.path.dirname(path) if is_partition else path)
 
     def add_files(self, paths: Sequence[bytes]) -> None:
@@ -221,22 +224,23 @@ class _Listing:
     ) -> Iterator[tuple[Entry, Plain | None]]:
         """Yields the children of a directory, those that are plain partitions with what they hold.
 
-        These are most of what a broker has, and the engine lists many of them at once.
+        These are most of what a broker has. Threads of the engine list them while those before are
+        looked at here.
         """
         if store_of(parent) is not None:
             yield from ((child, None) for child in children)
             return
-        for start in range(0, len(children), _AT_ONCE):
-            some = children[start : start + _AT_ONCE]
-            paths = [join(parent, child.name) for child in some if child.is_directory]
-            listed = iter(_engine.list_plain_partitions(paths, threads=self.threads))
-            yield from ((child, next(listed) if child.is_directory else None) for child in some)
+        paths = [join(parent, child.name) for child in children if child.is_directory]
+        pieces = _engine.list_plain_partitions(paths, threads=self.threads)
+        listed = chain.from_iterable(pieces)
+        yield from ((child, next(listed) if child.is_directory else None) for child in children)
 
     def _add_child(self, parent: bytes, child: Entry, is_log_directory: bool, depth: int) -> bool:
         """Lists a directory inside another. Returns false if it holds no files of Kafka."""
-        if child.identity in self.seen:
-            return True
         path = join(parent, child.name)
+        identity = self._identity(path, child)
+        if identity in self.seen:
+            return True
         is_partition = parse_partition_name(child.name) is not None
         try:
             children = self.files.list(path)
@@ -245,7 +249,7 @@ class _Listing:
                 self._cannot_read(path, reason_of(error))
                 return True
             return False
-        self.seen.add(child.identity)
+        self.seen.add(identity)
         kind = _kind_of(children)
         if kind == "log-directory":
             self._walk(path, children, depth + 1)
@@ -260,14 +264,17 @@ class _Listing:
         return True
 
     def _add_plain(self, parent: bytes, child: Entry, plain: Plain) -> None:
-        if child.identity in self.seen:
+        identity, said, names, sizes, offsets = plain
+        path = join(parent, child.name)
+        if identity is None:
+            identity = self._identity(path, child)
+        if identity in self.seen:
             return
-        self.seen.add(child.identity)
-        said, names, sizes, offsets = plain
+        self.seen.add(identity)
         topic, number, state = said or (None, None, "live")
         # In the order of the fields: by name it takes twice as long, and a broker has many.
         partition = Partition(
-            join(parent, child.name),
+            path,
             None if topic is None else topic_name(topic),
             number,
             state,
@@ -279,6 +286,16 @@ class _Listing:
             parent,
         )
         self.partitions.append(partition)
+
+    def _identity(self, path: bytes, child: Entry) -> Hashable:
+        """Returns what tells a directory from others."""
+        if child.identity is not None:
+            return child.identity
+        try:
+            return self.files.stat(path).identity
+        except OSError:
+            # Whoever lists it is told why.
+            return path
 
     def _add_partition(
         self, path: bytes, children: Sequence[Entry], log_directory: bytes | None

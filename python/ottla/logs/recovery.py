@@ -296,9 +296,9 @@ def places_of(partition: Partition, files: Files) -> dict[bytes, Place]:
     directory = partition.directory
     if store_of(directory) is None:
         # Most hold regular files alone, of which a name is all that is asked.
-        (plain,) = _engine.list_plain_partitions([directory])
+        ((plain,),) = _engine.list_plain_partitions([directory])
         if plain is not None:
-            _, names, *_ = plain
+            _, _, names, *_ = plain
             return {name: files.place(join(directory, name)) for name in names}
         return list_places(directory, files)
     if not partition.is_whole:

@@ -134,7 +134,8 @@ class Entry(NamedTuple):
     size: int
     """In bytes; 0 for a directory."""
     identity: Hashable = None
-    """Of a directory: equal for the same directory, by whatever path it was reached."""
+    """Of a directory: equal for the same directory, by whatever path it was reached. It may be left
+    out where it is listed."""
     fault: str | None = None
     """Why it cannot be read as a file, if it cannot."""
     leads_nowhere: bool = False
@@ -185,8 +186,14 @@ class LocalFiles:
     def list(self, directory: bytes) -> Sequence[Entry]:
         """See `Files`."""
         entries = []
+        # Where names may not be looked up, that is the fault of each.
+        may_look_up = os.access(directory, os.X_OK)
         with os.scandir(directory) as children:
             for child in children:
+                if may_look_up and child.is_dir(follow_symlinks=False):
+                    # A log directory may hold many: nothing more is asked of the system for each.
+                    entries.append(Entry(child.name, is_directory=True, size=0))
+                    continue
                 try:
                     entry = self._entry(child.name, child.path, is_link=child.is_symlink())
                     entries.append(entry)

@@ -16,6 +16,7 @@
 //! | --- | --- |
 //! | [`kafka_version`] | the releases that are known, and what they decide otherwise |
 //! | [`names`] | what files and directories are called, and what a name says |
+//! | [`ahead`] | pieces of work that threads do before their results are asked for |
 //! | [`listing`] | directories of partitions with regular files alone |
 //! | [`source`] | files and buffers, read through a window |
 //! | [`framing`] | how far a segment that is still written can be followed |
@@ -33,6 +34,7 @@
     clippy::unwrap_used
 )]
 
+pub mod ahead;
 pub mod framing;
 pub mod internal_topics;
 pub mod kafka_version;

@@ -9,6 +9,9 @@ use std::path::Path;
 /// A partition's directory that holds regular files and nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlainPartition {
+    /// What tells the directory from others, by whatever path it was reached; `None` where the system's
+    /// own number of it is not to be had.
+    pub identity: Option<(u64, u64)>,
     /// The files, in the order in which they are listed.
     pub files: Vec<PlainFile>,
     /// The base offsets of the live segments, in order.
@@ -53,6 +56,20 @@ impl PlainPartition {
             }
             files.push(PlainFile { name: name.clone(), size: metadata.len() });
         }
-        Ok(Some(Self { files, live_base_offsets }))
+        Ok(Some(Self { identity: identity_of(directory)?, files, live_base_offsets }))
     }
+}
+
+/// Device and inode.
+#[cfg(unix)]
+fn identity_of(directory: &Path) -> io::Result<Option<(u64, u64)>> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = fs::metadata(directory)?;
+    Ok(Some((metadata.dev(), metadata.ino())))
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "on Unix the directory is asked")]
+fn identity_of(_: &Path) -> io::Result<Option<(u64, u64)>> {
+    Ok(None)
 }

@@ -1,80 +1,104 @@
-//! Directories of partitions, many at once and without the interpreter's lock.
+//! Directories of partitions, listed many at once and without the interpreter's lock.
 
 use crate::names::{Said, parse_partition_name};
 use crate::place::path_of;
+use ottla_log::ahead::Ahead;
 use ottla_log::listing::{PlainFile, PlainPartition};
 use ottla_py_batches::calls::detached;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::ffi::OsStr;
-use std::thread;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
-/// What the name of the directory says, names and sizes of the files in order, and the base offsets of
-/// the live segments.
-type Described<'py> =
-    (Option<Said<'py>>, Bound<'py, PyTuple>, Bound<'py, PyTuple>, Bound<'py, PyTuple>);
+/// Directories that a thread lists before it looks whether there is more to do; Ctrl-C waits no longer
+/// than for these.
+const AT_ONCE: usize = 64;
 
-/// Lists directories of this machine, each as what its name says (see :func:`parse_partition_name`),
-/// names and sizes of its files and the base offsets of its live segments. ``None`` for one that is no
-/// partition's by what it holds, that has anything in it but regular files, or that cannot be read: of
-/// these there is more to tell.
+/// What tells a directory from others, what its name says, names and sizes of the files in order, and the
+/// base offsets of the live segments.
+type Described<'py> = (
+    Option<(u64, u64)>,
+    Option<Said<'py>>,
+    Bound<'py, PyTuple>,
+    Bound<'py, PyTuple>,
+    Bound<'py, PyTuple>,
+);
+
+/// Lists directories of this machine, a list of some at a time, each as what tells it from others (``None`` where the system has no
+/// number for it), what its name says (see :func:`parse_partition_name`), names and sizes of its files and
+/// the base offsets of its live segments. ``None`` for one that is no partition's by what it holds, that
+/// has anything in it but regular files, or that cannot be read: of these there is more to tell.
 ///
 /// Args:
 ///     directories: their paths.
-///     threads: how many list them in parallel.
+///     threads: how many list them in parallel, also while what they have listed is looked at.
 #[pyfunction]
 #[pyo3(signature = (directories, *, threads=1))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
-pub fn list_plain_partitions<'py>(
-    py: Python<'py>,
-    directories: Vec<Bound<'py, PyBytes>>,
+pub fn list_plain_partitions(
+    directories: Vec<Bound<'_, PyBytes>>,
     threads: usize,
-) -> PyResult<Vec<Option<Described<'py>>>> {
-    let paths: Vec<&[u8]> = directories.iter().map(PyBytesMethods::as_bytes).collect();
-    let found = detached(py, || list_all(&paths, threads))?;
-    let mut names = Names::default();
-    let pairs = paths.iter().zip(&found);
-    let each = pairs.map(|(path, listed)| {
-        listed.as_ref().map(|listed| described(py, path, listed, &mut names)).transpose()
+) -> PlainPartitions {
+    // One that is no path of this machine is not there.
+    let path =
+        |bytes: &Bound<'_, PyBytes>| path_of(bytes.as_bytes()).unwrap_or(Path::new("")).into();
+    let paths: Arc<[PathBuf]> = directories.iter().map(path).collect();
+    let listed = Arc::clone(&paths);
+    let ahead = Ahead::new(paths.len().div_ceil(AT_ONCE), threads, move |piece| {
+        piece_of(&listed, piece).iter().map(|path| list(path)).collect()
     });
-    each.collect()
+    PlainPartitions { paths, ahead: Mutex::new(ahead) }
 }
 
-fn list_all(paths: &[&[u8]], threads: usize) -> Vec<Option<PlainPartition>> {
-    let mut parts = paths.chunks(paths.len().div_ceil(threads.max(1)).max(1));
-    let Some(first) = parts.next() else { return Vec::new() };
-    thread::scope(|scope| {
-        let others: Vec<_> = parts
-            .map(|part| {
-                // Where the system gives no further thread, this one does the work.
-                (part, thread::Builder::new().spawn_scoped(scope, || list_each(part)).ok())
-            })
-            .collect();
-        let mut listed = list_each(first);
-        for (part, other) in others {
-            let done = other.and_then(|other| other.join().ok());
-            listed.extend(done.unwrap_or_else(|| list_each(part)));
-        }
-        listed
-    })
+fn piece_of(paths: &[PathBuf], piece: usize) -> &[PathBuf] {
+    paths.chunks(AT_ONCE).nth(piece).unwrap_or_default()
 }
 
-fn list_each(paths: &[&[u8]]) -> Vec<Option<PlainPartition>> {
+fn list(path: &Path) -> Option<PlainPartition> {
     // What is wrong is told by whoever lists the directory file by file.
-    paths.iter().map(|path| PlainPartition::list(path_of(path).ok()?).ok()?).collect()
+    PlainPartition::list(path).ok()?
+}
+
+/// Directories of partitions, some at a time: what :func:`list_plain_partitions` returns.
+#[pyclass(frozen, module = "ottla._engine")]
+pub struct PlainPartitions {
+    paths: Arc<[PathBuf]>,
+    ahead: Mutex<Ahead<Vec<Option<PlainPartition>>>>,
+}
+
+#[pymethods]
+impl PlainPartitions {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<Option<Described<'py>>>>> {
+        let Some((piece, listed)) = detached(py, || self.ahead.lock().ok()?.next())? else {
+            return Ok(None);
+        };
+        let mut names = Names::default();
+        let mut listed = listed.iter();
+        let paths = piece_of(&self.paths, piece).iter();
+        let described = paths.map(|path| match listed.next() {
+            Some(Some(listed)) => described(py, path, listed, &mut names).map(Some),
+            _ => Ok(None),
+        });
+        described.collect::<PyResult<_>>().map(Some)
+    }
 }
 
 fn described<'py, 'a>(
     py: Python<'py>,
-    path: &[u8],
+    path: &Path,
     listed: &'a PlainPartition,
     names: &mut Names<'py, 'a>,
 ) -> PyResult<Described<'py>> {
-    let name = path_of(path)?.file_name().map(OsStr::as_encoded_bytes);
+    let name = path.file_name().map(OsStr::as_encoded_bytes);
     let said = name.and_then(|name| parse_partition_name(py, name));
     let sizes = PyTuple::new(py, listed.files.iter().map(|file| file.size))?;
     let (names, live_base_offsets) = names.of(py, listed)?;
-    Ok((said, names, sizes, live_base_offsets))
+    Ok((listed.identity, said, names, sizes, live_base_offsets))
 }
 
 /// What the names of the files of a directory say, as objects. Most directories have files of the same
@@ -91,7 +115,7 @@ impl<'py, 'a> Names<'py, 'a> {
         py: Python<'py>,
         listed: &'a PlainPartition,
     ) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyTuple>)> {
-        let PlainPartition { files, live_base_offsets } = listed;
+        let PlainPartition { files, live_base_offsets, .. } = listed;
         let name = |file: &'a PlainFile| file.name.as_encoded_bytes();
         if let Some((last, names, offsets)) = &self.last
             && last.iter().map(name).eq(files.iter().map(name))

@@ -67,13 +67,13 @@ struct Log<'a> {
     partition: PartitionContext,
 }
 
-/// What a log adds to tables, the topic's id, where the log ends, and its findings as
-/// :meth:`PartitionScan.placed` has them.
-type Judged<'py> = (PackedLog, Option<String>, i64, Vec<Bound<'py, PyTuple>>);
+/// What a log adds to tables, the topic's id, and its findings as :meth:`PartitionScan.placed` has them.
+type Judged<'py> = (PackedLog, Option<String>, Vec<Bound<'py, PyTuple>>);
 
 /// Judges all live segments of partitions and the files beside them, without the interpreter's lock.
-/// Returns for each partition its packed log, the topic's id, the end of the log and its findings;
-/// ``None`` for one of which anything cannot be read, or is not as ever: then the long way tells what.
+/// Returns for each partition its packed log, the topic's id and its findings; ``None`` for one of which
+/// anything cannot be read, or is not as ever, as a log that ends before its offsets by checkpoints: then
+/// the long way tells what.
 ///
 /// Args:
 ///     partitions: with the attributes of :class:`ottla.logs.inventory.Partition`, all files regular and
@@ -119,7 +119,6 @@ pub fn judge_whole_logs<'py>(
 struct PackedWhole {
     packed: PackedLog,
     topic_id: Option<String>,
-    end_offset: i64,
     /// What was found, and the paths of the segments; most logs have nothing.
     found: Option<(PartitionScan, Vec<Vec<u8>>)>,
 }
@@ -134,7 +133,7 @@ impl PackedWhole {
                 merged.placed(py, paths, Some(directory.clone()))?
             }
         };
-        Ok((self.packed, self.topic_id, self.end_offset, findings))
+        Ok((self.packed, self.topic_id, findings))
     }
 }
 
@@ -222,7 +221,6 @@ impl<'a> Log<'a> {
         Some(PackedWhole {
             packed: PackedLog::of((0..).zip(&scans), &[&merged]),
             topic_id,
-            end_offset: merged.inner.log_end_offset,
             found: merged.inner.has_findings().then(paths).map(|paths| (merged, paths)),
         })
     }

@@ -75,7 +75,7 @@ mod _engine {
     #[pymodule_export]
     use ottla_py_logs::json::values::json_rows;
     #[pymodule_export]
-    use ottla_py_logs::listing::list_plain_partitions;
+    use ottla_py_logs::listing::{PlainPartitions, list_plain_partitions};
     #[pymodule_export]
     use ottla_py_logs::names::{
         directory_kind, file_name, lacks_offset, listed_order, live_base_offsets, parse_file_name,

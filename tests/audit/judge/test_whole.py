@@ -154,10 +154,25 @@ def test_a_batch_that_is_written_meanwhile_is_no_finding_of_one_call(tmp_path: P
         logs: Any = [(partition, (None, None, None, None))]
         return _engine.judge_whole_logs(logs, settings={}, level="full", now_ms=1 << 42)[0]
 
-    assert judged(len(data))[3] == []
+    assert judged(len(data))[2] == []
     assert judged(len(data) - 1) is None
     (directory / segment_name(0)).write_bytes(data[:-1])
-    assert [name for name, *_ in judged(len(data) - 1)[3]] == ["truncated-tail"]
+    assert [name for name, *_ in judged(len(data) - 1)[2]] == ["truncated-tail"]
+
+
+@pytest.mark.parametrize("known", range(4))
+def test_a_log_of_which_a_checkpoint_knows_more_takes_the_long_way(
+    tmp_path: Path, known: int
+) -> None:
+    """So the end of a log that one call judged is compared with no checkpoint again."""
+    (partition,) = take_inventory(
+        [write_partition(tmp_path / "orders-0", {0: segment(3)})]
+    ).partitions
+    for offset, is_judged in ((9, True), (10, False)):
+        offsets = tuple(offset if number == known else None for number in range(4))
+        logs: Any = [(partition, offsets)]
+        (judged,) = _engine.judge_whole_logs(logs, settings={}, level="full", now_ms=1 << 42)
+        assert (judged is not None) == is_judged
 
 
 def test_a_log_that_lost_its_end_goes_the_long_way_and_the_others_do_not(

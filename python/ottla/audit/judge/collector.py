@@ -80,7 +80,8 @@ class Collector:
         self._differences: list[tuple[bytes, Mapping[str, Any]]] = []
         self._read_again = 0
         self._ends: dict[bytes, int] = {}
-        """Where the logs of which every segment was read end, by directory."""
+        """Where logs of which every segment was read end, by directory; not those that end behind
+        all that checkpoints know of them."""
         self._topic_ids: dict[bytes, str | None] = {}
         """Topic ids of the partitions whose small files were read, by directory."""
 
@@ -106,13 +107,12 @@ class Collector:
     def add_whole(self, logs: Iterable[tuple[tuple[int, Partition], WholeLog]]) -> None:
         """Adds logs of the plan that were judged in one call, by index and partition."""
         with self._lock:
-            for (index, partition), (packed, topic_id, end_offset, found) in logs:
+            for (index, partition), (packed, topic_id, found) in logs:
                 self._packed.add(index, packed)
                 if found:
                     self._findings += placed_rows(found)
                 # All partitions of a topic share one string.
                 self._topic_ids[partition.directory] = topic_id and sys.intern(topic_id)
-                self._ends[partition.directory] = end_offset
 
     def add_compared(
         self,

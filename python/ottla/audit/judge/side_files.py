@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -56,7 +57,7 @@ def check_log_directories(
         directories: the log directories.
         inventory: the inventory they are in.
         checkpoints: what their checkpoints hold.
-        ends: where the partitions of which every segment was read end, by directory.
+        ends: where the partitions end whose checkpoints may know of more, by directory.
     """
     disks = _Disks(inventory)
     for directory in directories:
@@ -77,7 +78,7 @@ def check_log_directories(
                 yield from faults
                 if offsets is not None:
                     yield from _without_directory(file, directory, inventory, offsets, disks)
-                if offsets:
+                if offsets and ends:
                     there = disks.partitions(directory)
                     yield from _beyond_end(file, there, offsets, ends, inventory.files)
 
@@ -253,11 +254,16 @@ def check_topic_ids(
         partitions: the audited partitions.
         topic_ids: the topic id in their `partition.metadata`, by directory.
     """
+    differing = _topics_with_several_ids(partitions, topic_ids)
+    if not differing:
+        return
     clusters = {d.path: cluster_id(d, inventory.files) for d in inventory.log_directories}
     topics: dict[tuple[str | bytes, str], list[tuple[str, Partition]]] = {}
     for partition in partitions:
         topic_id = topic_ids.get(partition.directory)
-        if topic_id is not None and partition.topic is not None and partition.state == "live":
+        if topic_id is None or partition.topic is None or partition.state != "live":
+            continue
+        if partition.topic in differing:
             above = partition.log_directory or os.path.dirname(partition.directory)
             key = clusters.get(above) or above, partition.topic
             topics.setdefault(key, []).append((topic_id, partition))
@@ -269,6 +275,15 @@ def check_topic_ids(
             _, partition = entries[index]
             path = _metadata_path(partition)
             yield place_finding(finding, path=path, directory=partition.directory)
+
+
+def _topics_with_several_ids(
+    partitions: Iterable[Partition], topic_ids: Mapping[bytes, str | None]
+) -> Collection[str | None]:
+    """Returns the topics whose partitions have not all the same id, in whatever cluster."""
+    named = {(partition.topic, topic_ids.get(partition.directory)) for partition in partitions}
+    ids = Counter(topic for topic, topic_id in named if topic_id is not None)
+    return {topic for topic, several in ids.items() if several > 1}
 
 
 def _metadata_path(partition: Partition) -> bytes:

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from ottla.logs.columns import Row
     from ottla.logs.inventory import Partition
 
-    WholeLog: TypeAlias = tuple[_engine.PackedLog, str | None, int, list[Row]]
-    """What a log adds to tables, the topic's id, where the log ends, and rows of its findings."""
+    WholeLog: TypeAlias = tuple[_engine.PackedLog, str | None, list[Row]]
+    """What a log adds to tables, the topic's id, and rows of its findings. No checkpoint knows of
+    an offset beyond the end of such a log."""
 
 MAX_BYTES = 8 << 20
 """Of logs that are judged at once: as much as a thread reads before it looks whether to stop."""

@@ -1,7 +1,8 @@
 //! A whole log and the files beside it, judged at once.
 //!
-//! It says nothing of a log of which anything cannot be read, has other names than those of a broker or
-//! grows meanwhile: who asks goes the long way then, which comes to the same result for the others.
+//! It says nothing of a log of which anything cannot be read, has other names than those of a broker, ends
+//! before an offset that is known of it or grows meanwhile: who asks goes the long way then, which comes to
+//! the same result for the others.
 
 use crate::catalogue::finding::SideFile;
 use crate::partition::merge::merge_partition_with;
@@ -85,9 +86,14 @@ pub fn judge<'a>(
     let opened = beside.opened(log);
     let merged = merge_partition_with(&scans, &context, &opened);
     let end = merged.log_end_offset;
-    let known_ends = [context.recovery_point, context.high_watermark];
+    let checkpoints = [
+        context.recovery_point,
+        context.high_watermark,
+        context.log_start_offset,
+        context.first_dirty_offset,
+    ];
     let is_known = !opened.has_unread.get()
-        && known_ends.into_iter().flatten().all(|known| known <= end)
+        && checkpoints.into_iter().flatten().all(|known| known <= end)
         && epoch_beyond_end(&context.leader_epochs, end).is_none();
     // What is found at the end of a log that a broker writes to is looked at once more.
     let is_settled = is_known && (!has_changed || !merged.has_findings());
