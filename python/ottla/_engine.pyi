@@ -1,7 +1,7 @@
 # Types only; the prose is in the extension and shown by help().
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, final
+from typing import Any, Final, Literal, Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from ottla._engine_columns import (
     PartitionRecords,
 )
 from ottla._engine_logs import (
+    PlacedFindings,
     PlainPartitions,
     directory_kind,
     file_name,
@@ -83,6 +84,7 @@ __all__ = [
     "PartitionColumns",
     "PartitionRecords",
     "PartitionScan",
+    "PlacedFindings",
     "PlainPartitions",
     "Produced",
     "ProducerState",
@@ -124,7 +126,6 @@ __all__ = [
     "check_names",
     "committed_offsets",
     "compare_copies",
-    "count_findings",
     "crc32c",
     "decode_record",
     "directory_kind",
@@ -189,7 +190,6 @@ __all__ = [
     "segment_stream",
     "segment_table",
     "share_group_states",
-    "sorted_findings",
     "split_column",
     "stray_name",
     "table_stream",
@@ -237,7 +237,6 @@ _Row: TypeAlias = tuple[
     int, bytes | None, bytes | None, Sequence[tuple[str | bytes, bytes | None]] | None, int | None
 ]
 _Severity: TypeAlias = Literal["info", "warning", "error"]
-_FindingT = TypeVar("_FindingT", bound=tuple[Any, ...])
 _PartitionState: TypeAlias = Literal["live", "delete", "future", "stray"]
 _StartOutcome: TypeAlias = Literal[
     "refuses", "put-aside", "ends-early", "cuts", "empties", "exposes-aborted", "opens"
@@ -486,10 +485,10 @@ def kafka_versions() -> list[str]: ...
 def finding_catalogue() -> list[Explanation]: ...
 def cause_catalogue() -> list[CauseExplanation]: ...
 def group_findings(
-    findings: Sequence[tuple[Any, ...]], ends: Mapping[_Bytes, tuple[int, _Bytes, int, bool]]
+    findings: PlacedFindings, ends: Mapping[_Bytes, tuple[int, _Bytes, int, bool]]
 ) -> FindingGroups: ...
 def event_rows(
-    findings: Sequence[tuple[Any, ...]],
+    findings: PlacedFindings,
     groups: FindingGroups,
     partitions: Mapping[_Bytes, Any],
     gaps: Callable[[], Iterable[tuple[_Bytes, _Bytes, int | None, int, int, str]]],
@@ -500,17 +499,13 @@ def event_rows(
     verdicts: Sequence[str],
 ) -> tuple[list[tuple[Any, ...]], list[int]]: ...
 def finding_rows(
-    findings: Sequence[tuple[Any, ...]],
+    findings: PlacedFindings,
     events: Sequence[int] | None,
     show: Mapping[_Bytes, tuple[str, str]],
     places: Mapping[_Bytes | None, tuple[str | None, int | None]],
     commands: Callable[..., tuple[str, ...]],
     visible: Callable[[Any], Any],
 ) -> list[tuple[Any, ...]]: ...
-def sorted_findings(findings: Sequence[_FindingT]) -> list[_FindingT]: ...
-def count_findings(
-    findings: Sequence[tuple[Any, ...]],
-) -> dict[tuple[str, _Severity, bytes | None], int]: ...
 def check_names(
     entries: Sequence[tuple[bytes, bool]], *, state: _PartitionState, is_whole: bool
 ) -> list[tuple[int, Finding]]: ...
@@ -824,9 +819,7 @@ class PartitionScan:
     log_end_offset: Final[int | None]
     last_stable_offset: Final[int | None]
     findings: Final[list[tuple[int, Finding]]]
-    def placed(
-        self, paths: Sequence[_Bytes], directory: _Bytes | None
-    ) -> list[tuple[Any, ...]]: ...
+    def placed(self, paths: Sequence[_Bytes], directory: _Bytes | None) -> PlacedFindings: ...
 
 @final
 class PackedLog(_Ordered):

@@ -1,15 +1,11 @@
-//! Events and findings as rows of their tables, made of findings of Python.
+//! Events as rows of their table.
 
-use crate::placed::{
-    CAUSE, COMMANDS, DIRECTORY, EXPECTED, FIRST_OFFSET, FOUND, GOOD_REPLICAS, LAST_OFFSET, MESSAGE,
-    NAME, NEXT_GOOD_OFFSET, PATH, PATTERN, POSITION, PRODUCER_ID, RECORD_INDEX, REPLICA, SEVERITY,
-    SIZE, faults, value,
-};
+use crate::placed::{OfPython, Placed, PlacedFindings, path_in};
 use crate::traces::FindingGroups;
 use ottla_audit::events::{
     Blocked, EventLog, LogEvent, Losses, LostOffsets, Told, missing_segment,
 };
-use ottla_audit::traces::Group;
+use ottla_audit::traces::{Fault, Group};
 use ottla_audit::{Cause, Severity};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
@@ -18,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Directory of the partition, path of the file, position, first and last offset, and cause.
 type GapRow<'py> =
@@ -26,9 +23,9 @@ type GapRow<'py> =
 /// What the verdict is on an error, a warning, an info, and where something was not read.
 type Verdicts<'py> = [Bound<'py, PyAny>; 4];
 
-/// Findings of Python in groups, and what is asked of Python for their events.
+/// Findings in groups, and what is asked of Python for their events.
 struct Asked<'a, 'py> {
-    findings: &'a [Bound<'py, PyTuple>],
+    findings: &'a [Arc<Placed>],
     told: &'a [Told<'a>],
     /// Partitions by directory.
     partitions: &'a Bound<'py, PyDict>,
@@ -45,7 +42,7 @@ type Weight<'py> = (usize, i128, usize, Bound<'py, PyAny>, u64);
 /// event.
 ///
 /// Args:
-///     findings: all of them, sorted by place; tuples with the fields of `PlacedFinding`.
+///     findings: all of them, sorted by place.
 ///     groups: of these, by cause.
 ///     partitions: those with a finding, by directory.
 ///     gaps: called where something is lost; returns for each gap of every consumer the directory of the
@@ -56,13 +53,13 @@ type Weight<'py> = (usize, i128, usize, Bound<'py, PyAny>, u64);
 ///     verdicts: on an error, on a warning, on an info, and where something was not read.
 ///
 /// Raises:
-///     ValueError: a name is in no catalogue.
+///     ValueError: the cause of a gap is in no catalogue.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
 #[expect(clippy::too_many_arguments, reason = "all that Python is asked for")]
 pub fn event_rows<'py>(
     py: Python<'py>,
-    findings: Vec<Bound<'py, PyTuple>>,
+    findings: &Bound<'py, PlacedFindings>,
     groups: &Bound<'py, FindingGroups>,
     partitions: &Bound<'py, PyDict>,
     gaps: &Bound<'py, PyAny>,
@@ -71,9 +68,11 @@ pub fn event_rows<'py>(
     verdicts: Verdicts<'py>,
 ) -> PyResult<(Vec<Bound<'py, PyTuple>>, Vec<usize>)> {
     let groups = groups.get().groups();
-    let told = told(&findings)?;
+    let faults = findings.get().faults(py);
+    let findings = findings.get().list();
+    let told: Vec<Told<'_>> = faults.zip(findings).map(told).collect();
     let losses = losses(&told, groups, gaps)?;
-    let (findings, told, verdicts) = (&*findings, &*told, &verdicts);
+    let (told, verdicts) = (&*told, &verdicts);
     let asked = Asked { findings, told, partitions, span, show, verdicts };
     let mut made = Vec::with_capacity(groups.len());
     let keys = PyList::empty(py);
@@ -101,22 +100,9 @@ pub fn event_rows<'py>(
     Ok((rows, numbers))
 }
 
-fn told<'a>(findings: &'a [Bound<'_, PyTuple>]) -> PyResult<Vec<Told<'a>>> {
-    let faults = faults(findings)?;
-    let told = findings.iter().zip(faults).map(|(finding, fault)| {
-        let next_good_offset = value(finding, NEXT_GOOD_OFFSET)?;
-        Ok(Told { fault, message: message_of(finding)?, next_good_offset })
-    });
-    told.collect()
-}
-
-/// The message of a finding, in which the name of a stranger may be no UTF-8.
-fn message_of<'a>(finding: &'a Bound<'_, PyTuple>) -> PyResult<Cow<'a, str>> {
-    if let Ok(text) = value(finding, MESSAGE) {
-        return Ok(Cow::Borrowed(text));
-    }
-    let text = finding.get_item(MESSAGE)?.cast_into::<PyString>()?;
-    Ok(Cow::Owned(text.to_string_lossy().into_owned()))
+fn told<'a>((fault, placed): (Fault<'a>, &'a Arc<Placed>)) -> Told<'a> {
+    let message = Cow::Borrowed(placed.finding.message.as_str());
+    Told { fault, message, next_good_offset: placed.finding.next_good_offset }
 }
 
 fn losses<'a>(
@@ -139,13 +125,13 @@ fn losses<'a>(
 }
 
 /// A partition as Python has it.
-struct Placed<'py> {
+struct LogPlace<'py> {
     partition: Bound<'py, PyAny>,
     topic: Bound<'py, PyAny>,
     index: Bound<'py, PyAny>,
 }
 
-impl<'py> Placed<'py> {
+impl<'py> LogPlace<'py> {
     fn of(partition: Bound<'py, PyAny>) -> PyResult<Self> {
         let py = partition.py();
         let topic = partition.getattr(intern!(py, "topic"))?;
@@ -180,14 +166,13 @@ impl<'py> Asked<'_, 'py> {
             group.members.iter().filter_map(|member| self.told.get(*member)).collect();
         let head = self.findings.get(group.head).ok_or_else(unknown)?;
         let fault = &members.first().ok_or_else(unknown)?.fault;
-        let placed = self.partitions.get_item(head.get_item(DIRECTORY)?)?;
-        let placed = placed.map(Placed::of).transpose()?;
+        let placed = self.partitions.get_item(path_in(py, head.directory.as_ref()))?;
+        let placed = placed.map(LogPlace::of).transpose()?;
         let directory = fault.directory.unwrap_or(b"");
         let log = placed.as_ref().map(|placed| placed.log(directory, group)).transpose()?;
         let loss = losses.of_group(number, fault.directory);
         let event = LogEvent::of(group, &members, &loss, log.as_ref()).ok_or_else(unknown)?;
-        let path = head.get_item(PATH)?;
-        let file = if path.is_none() { path } else { self.displayed(path)? };
+        let file = self.file(py, head)?;
         let named = if file.is_none() { intern!(py, "").as_any() } else { &file };
         let weight = (
             severity_at(group.severity),
@@ -204,20 +189,22 @@ impl<'py> Asked<'_, 'py> {
     /// and loss are given.
     fn values(
         &self,
-        head: &Bound<'py, PyTuple>,
+        head: &Placed,
         group: &Group,
         event: &LogEvent,
-        beside: (Option<Placed<'py>>, Bound<'py, PyAny>, &LostOffsets),
+        beside: (Option<LogPlace<'py>>, Bound<'py, PyAny>, &LostOffsets),
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let (placed, file, loss) = beside;
-        let py = head.py();
+        let py = self.show.py();
         let (first, last) = (event.first_offset, event.last_offset);
-        let asked = (head.get_item(DIRECTORY)?, head.get_item(PATH)?, first, last);
+        let [directory, path] =
+            [&head.directory, &head.path].map(|path| path_in(py, path.as_ref()));
+        let asked = (directory, path, first, last);
         let (earliest, latest) = self.span.call1(asked)?.extract()?;
         let none = || py.None().into_bound(py);
         let (topic, index) = match placed {
             Some(placed) => (placed.topic, placed.index),
-            None => (head.get_item(PATTERN)?, none()),
+            None => (head.pattern(py), none()),
         };
         let lost = loss.offset_count().into_bound_py_any(py)?;
         let place = if event.is_unread { 3 } else { severity_at(group.severity) };
@@ -226,13 +213,13 @@ impl<'py> Asked<'_, 'py> {
         let message = event.message.as_ref().map(|text| PyString::new(py, text).into_any());
         Ok(vec![
             none(),
-            head.get_item(NAME)?,
+            word(head.finding.kind.name()),
             word(group.severity.name()),
             self.verdicts.get(place).cloned().unwrap_or_else(none),
             file,
             topic,
             index,
-            head.get_item(POSITION)?,
+            head.finding.position.into_bound_py_any(py)?,
             first.into_bound_py_any(py)?,
             last.into_bound_py_any(py)?,
             earliest,
@@ -243,44 +230,43 @@ impl<'py> Asked<'_, 'py> {
             blocks.map_or_else(none, |blocked| word(blocked.name())),
             blocked.into_bound_py_any(py)?,
             event.cause.map_or_else(none, |cause| word(cause.name())),
-            self.first_of(py, group, REPLICA)?,
-            self.first_of(py, group, GOOD_REPLICAS)?,
+            self.first_of(py, group, |said| &said.replica),
+            self.first_of(py, group, |said| &said.good_replicas),
             group.members.len().into_bound_py_any(py)?,
             self.files(py, group)?.into_any(),
             word(event.action),
-            message.map_or_else(|| head.get_item(MESSAGE), Ok)?,
+            message.unwrap_or_else(|| head.message(py).into_any()),
         ])
     }
 
-    /// The first value at a place that some member has.
+    fn members<'g>(&'g self, group: &'g Group) -> impl Iterator<Item = &'g Placed> {
+        group.members.iter().filter_map(|member| self.findings.get(*member)).map(|placed| &**placed)
+    }
+
+    /// The first value of its kind that some member has.
     fn first_of(
         &self,
         py: Python<'py>,
         group: &Group,
-        place: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        for finding in group.members.iter().filter_map(|member| self.findings.get(*member)) {
-            let value = finding.get_item(place)?;
-            if !value.is_none() {
-                return Ok(value);
-            }
-        }
-        Ok(py.None().into_bound(py))
+        value: fn(&OfPython) -> &Py<PyAny>,
+    ) -> Bound<'py, PyAny> {
+        let mut values = self.members(group).map(|placed| placed.said(py, value));
+        values.find(|value| !value.is_none()).unwrap_or_else(|| py.None().into_bound(py))
     }
 
-    /// A path as it is displayed relative to the base.
-    fn displayed(&self, path: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.show.get_item(path)?.get_item(0)
+    /// The file of a finding as it is displayed relative to the base.
+    fn file(&self, py: Python<'py>, placed: &Placed) -> PyResult<Bound<'py, PyAny>> {
+        match &placed.path {
+            Some(path) => self.show.get_item(path)?.get_item(0),
+            None => Ok(py.None().into_bound(py)),
+        }
     }
 
     /// The files of a group as they are displayed, each once.
     fn files(&self, py: Python<'py>, group: &Group) -> PyResult<Bound<'py, PyTuple>> {
         let files = PyDict::new(py);
-        for finding in group.members.iter().filter_map(|member| self.findings.get(*member)) {
-            let path = finding.get_item(PATH)?;
-            if !path.is_none() {
-                files.set_item(self.displayed(path)?, py.None())?;
-            }
+        for placed in self.members(group).filter(|placed| placed.path.is_some()) {
+            files.set_item(self.file(py, placed)?, py.None())?;
         }
         Ok(files.keys().to_tuple())
     }
@@ -288,69 +274,4 @@ impl<'py> Asked<'_, 'py> {
 
 fn severity_at(severity: Severity) -> usize {
     Severity::ALL.iter().position(|known| *known == severity).unwrap_or(0)
-}
-
-/// Returns rows of the table of findings.
-///
-/// Args:
-///     findings: tuples with the fields of `PlacedFinding`.
-///     events: for each the number of its event; None if that is not known.
-///     show: by path, how it is displayed, relative to the base and whole.
-///     places: topic and partition by directory; one that is not there is known by the pattern of topics.
-///     commands: called with place, whole path, name and severity, position and first offset of a finding
-///         that brings no commands; returns a tuple of them.
-///     visible: called with text of strangers that may hold more than printable ASCII; returns it
-///         harmless.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
-pub fn finding_rows<'py>(
-    py: Python<'py>,
-    findings: Vec<Bound<'py, PyTuple>>,
-    events: Option<Vec<usize>>,
-    show: &Bound<'py, PyAny>,
-    places: &Bound<'py, PyDict>,
-    commands: &Bound<'py, PyAny>,
-    visible: &Bound<'py, PyAny>,
-) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-    let shown = |value: Bound<'py, PyAny>| -> PyResult<Bound<'py, PyAny>> {
-        if is_plain(&value) { Ok(value) } else { visible.call1((value,)) }
-    };
-    let row = |(finding, event): (&Bound<'py, PyTuple>, Option<usize>)| {
-        let at = |place| finding.get_item(place);
-        let (path, directory) = (at(PATH)?, at(DIRECTORY)?);
-        let is_nowhere = path.is_none();
-        let (file, whole) =
-            if is_nowhere { (path.clone(), path) } else { show.get_item(path)?.extract()? };
-        let place = match places.get_item(directory)? {
-            Some(place) => place,
-            None => (at(PATTERN)?, py.None()).into_bound_py_any(py)?,
-        };
-        let (topic, partition) = place.extract()?;
-        let own = at(COMMANDS)?;
-        let commands = if own.is_truthy()? {
-            visible.call1((own,))?
-        } else {
-            let kind = (at(NAME)?, at(SEVERITY)?);
-            commands.call1((place, whole, kind, at(POSITION)?, at(FIRST_OFFSET)?))?
-        };
-        let mut values = vec![at(NAME)?, at(SEVERITY)?, file, topic, partition];
-        for place in [POSITION, SIZE, FIRST_OFFSET, LAST_OFFSET, RECORD_INDEX, PRODUCER_ID] {
-            values.push(at(place)?);
-        }
-        values.extend([at(NEXT_GOOD_OFFSET)?, at(CAUSE)?]);
-        values.extend([shown(at(REPLICA)?)?, shown(at(GOOD_REPLICAS)?)?, commands]);
-        values.extend([shown(at(EXPECTED)?)?, shown(at(FOUND)?)?, shown(at(MESSAGE)?)?]);
-        values.push(event.into_bound_py_any(py)?);
-        PyTuple::new(py, values)
-    };
-    let known = events.iter().flatten().map(|event| Some(*event));
-    findings.iter().zip(known.chain(std::iter::repeat(None))).map(row).collect()
-}
-
-/// Whether a value is nothing that anybody has to make harmless.
-fn is_plain(value: &Bound<'_, PyAny>) -> bool {
-    let is_plain = |text: &str| text.bytes().all(|byte| matches!(byte, 0x20..0x7f));
-    value
-        .cast::<PyString>()
-        .map_or_else(|_| value.is_none(), |text| text.to_str().is_ok_and(is_plain))
 }

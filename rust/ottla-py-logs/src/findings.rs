@@ -77,7 +77,8 @@ impl Finding {
 
     /// All that it says, in the order of the fields of a fault in Python.
     fn said<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, said(py, &self.inner)?)
+        let message = PyString::new(py, &self.inner.message);
+        PyTuple::new(py, said(py, &self.inner, message)?)
     }
 }
 
@@ -90,17 +91,19 @@ pub(crate) fn path_of<'py>(
     finding.side_file.map_or_else(|| segment.clone(), beside)
 }
 
-/// All that a finding says, in the order of the fields of a fault in Python.
+/// All that a finding says, its message as Python has it, in the order of the fields of a fault in
+/// Python.
 pub(crate) fn said<'py>(
     py: Python<'py>,
     finding: &ottla_audit::Finding,
+    message: Bound<'py, PyString>,
 ) -> PyResult<[Bound<'py, PyAny>; 13]> {
     let text = |text: &str| (!text.is_empty()).then(|| PyString::new(py, text));
     Ok([
         // Words that Python compares with its own.
         PyString::intern(py, finding.kind.name()).into_any(),
         PyString::intern(py, finding.severity.name()).into_any(),
-        PyString::new(py, &finding.message).into_any(),
+        message.into_any(),
         finding.position.into_bound_py_any(py)?,
         finding.size.into_bound_py_any(py)?,
         finding.first_offset.into_bound_py_any(py)?,

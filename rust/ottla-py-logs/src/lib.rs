@@ -17,6 +17,7 @@ pub mod bare;
 pub mod copies;
 pub mod damage;
 pub mod events;
+pub mod finding_rows;
 pub mod findings;
 pub mod framing;
 pub mod internal_topics;

@@ -1,17 +1,16 @@
 //! The segments of a partition put together: findings, and the rows of the tables that a partition
 //! fills.
 
-use crate::findings::{Finding, path_of, said};
+use crate::findings::Finding;
 use crate::place::{Place, reason_to_stop};
+use crate::placed::{Placed, PlacedFindings};
 use crate::segment::SegmentScan;
 use ottla_audit::partition::side_check::SideFiles;
 use ottla_audit::{PartitionContext, SideFile, merge_partition_with};
 use ottla_log::source::{Source, fill};
 use ottla_py_batches::calls::detached;
-use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
-use std::borrow::Cow;
+use pyo3::types::PyBytes;
 use std::io;
 use std::sync::Mutex;
 
@@ -60,59 +59,69 @@ impl PartitionScan {
     /// them.
     #[getter]
     fn findings(&self) -> Vec<(u32, Finding)> {
-        let found = self.all_findings();
-        found.map(|(file, finding)| (file, Finding::from(finding.into_owned()))).collect()
+        let kept = self.inner.findings.iter().cloned();
+        self.all_findings(kept).map(|(file, finding)| (file, Finding::from(finding))).collect()
     }
 
-    /// The same as rows of Python's faults: what each says, then its replica, good replicas, commands,
-    /// path, directory and pattern.
+    /// The same at their places.
     ///
     /// Args:
     ///     paths: of the files, by their numbers.
     ///     directory: of the partition, if there is one.
     #[expect(clippy::needless_pass_by_value, reason = "a list of Python arrives as a vector")]
-    pub(crate) fn placed<'py>(
+    fn placed(
         &self,
-        py: Python<'py>,
-        paths: Vec<Bound<'py, PyBytes>>,
-        directory: Option<Bound<'py, PyBytes>>,
-    ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let directory = directory.into_bound_py_any(py)?;
-        let (nothing, no_commands) = (py.None().into_bound(py), PyTuple::empty(py).into_any());
-        let mut placed = Vec::with_capacity(self.inner.findings.len());
-        for (file, finding) in self.all_findings() {
-            let Some(segment) = paths.get(file as usize) else { continue };
-            let path = path_of(&finding, segment);
-            let said = said(py, &finding)?.into_iter();
-            let beside = [&nothing, &nothing, &no_commands, path.as_any(), &directory, &nothing];
-            placed
-                .push(PyTuple::new(py, said.chain(beside.map(Clone::clone)).collect::<Vec<_>>())?);
-        }
-        Ok(placed)
+        paths: Vec<Bound<'_, PyBytes>>,
+        directory: Option<Bound<'_, PyBytes>>,
+    ) -> PlacedFindings {
+        let kept = self.inner.findings.iter().cloned();
+        PlacedFindings::new(placed(self.all_findings(kept), &paths, directory.as_ref()))
     }
 }
 
 impl PartitionScan {
-    /// All findings, each with the number of its file.
-    fn all_findings(&self) -> impl Iterator<Item = (u32, Cow<'_, ottla_audit::Finding>)> {
-        let placed = self.inner.findings.iter();
-        let placed = placed.map(|placed| (placed.segment, Cow::Borrowed(&placed.finding)));
+    /// The findings of a partition of which nothing else is needed, at their places.
+    pub(crate) fn into_placed(
+        mut self,
+        paths: &[Bound<'_, PyBytes>],
+        directory: &Bound<'_, PyBytes>,
+    ) -> PlacedFindings {
+        let kept = std::mem::take(&mut self.inner.findings).into_iter();
+        PlacedFindings::new(placed(self.all_findings(kept), paths, Some(directory)))
+    }
+
+    /// All findings, with those that were kept: each with the number of its file.
+    fn all_findings(
+        &self,
+        kept: impl Iterator<Item = ottla_audit::PlacedFinding>,
+    ) -> impl Iterator<Item = (u32, ottla_audit::Finding)> {
+        let kept = kept.map(|placed| (placed.segment, placed.finding));
         let suppressed = self.inner.suppressed.iter().map(|&(segment, kind, count)| {
             let message = format!("and {count} more of these in this file");
             let finding = ottla_audit::Finding::new(kind, message);
             // Nobody has looked how grave each of them is.
             let severity = finding.severity.max(ottla_audit::Severity::Warning);
-            (segment, Cow::Owned(finding.graded(severity)))
+            (segment, finding.graded(severity))
         });
         let left_out = self.inner.left_out.iter().map(|(&kind, &(count, severity))| {
             let message = format!("and {count} more of these in this partition");
-            (0, Cow::Owned(ottla_audit::Finding::new(kind, message).graded(severity)))
+            (0, ottla_audit::Finding::new(kind, message).graded(severity))
         });
-        placed
-            .chain(suppressed)
+        kept.chain(suppressed)
             .chain(left_out)
             .filter_map(|(segment, finding)| Some((self.file(segment)?, finding)))
     }
+}
+
+/// Findings at their places: `paths` are of the files, by their numbers.
+fn placed(
+    findings: impl Iterator<Item = (u32, ottla_audit::Finding)>,
+    paths: &[Bound<'_, PyBytes>],
+    directory: Option<&Bound<'_, PyBytes>>,
+) -> impl Iterator<Item = Placed> {
+    findings.filter_map(move |(file, finding)| {
+        Some(Placed::new(finding, paths.get(file as usize)?, directory))
+    })
 }
 
 /// Producers of a partition that take as much as a megabyte.

@@ -1,6 +1,6 @@
-//! Findings of Python in groups of one cause.
+//! Findings in groups of one cause.
 
-use crate::placed::faults;
+use crate::placed::PlacedFindings;
 use ottla_audit::Severity;
 use ottla_audit::traces::{self, LogEnd};
 use pyo3::exceptions::{PyIndexError, PyValueError};
@@ -80,21 +80,18 @@ impl FindingGroups {
 /// Returns findings in groups of one cause; every finding is in one of them.
 ///
 /// Args:
-///     findings: all of them, sorted by place; tuples with the fields of `PlacedFinding`.
+///     findings: all of them, sorted by place.
 ///     ends: the ends of logs by directory, as far as they are known; tuples with the fields of `LogEnd`.
-///
-/// Raises:
-///     ValueError: a name is in no catalogue.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
 pub fn group_findings(
-    findings: Vec<Bound<'_, PyTuple>>,
+    findings: &Bound<'_, PlacedFindings>,
     ends: HashMap<PyBackedBytes, KnownEnd>,
-) -> PyResult<FindingGroups> {
+) -> FindingGroups {
     let ends = ends.iter().map(|(directory, (offset, segment, size, is_clean))| {
         let end = LogEnd { offset: *offset, segment, size: *size, is_clean: *is_clean };
         (&**directory, end)
     });
-    let groups = traces::group_findings(&faults(&findings)?, &ends.collect());
-    Ok(FindingGroups { groups })
+    let faults: Vec<_> = findings.get().faults(findings.py()).collect();
+    FindingGroups { groups: traces::group_findings(&faults, &ends.collect()) }
 }

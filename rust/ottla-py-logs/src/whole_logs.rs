@@ -3,6 +3,7 @@
 use crate::packed_log::PackedLog;
 use crate::partition::PartitionScan;
 use crate::place::open_file;
+use crate::placed::PlacedFindings;
 use crate::progress::Progress;
 use crate::scanners::with_scanner;
 use ottla_audit::partition::whole::{self, JudgedLog, LogFiles, WholeLog};
@@ -13,7 +14,7 @@ use ottla_py_batches::calls::detached;
 use ottla_py_batches::check::level_of;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::PyBytes;
 use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
@@ -67,8 +68,8 @@ struct Log<'a> {
     partition: PartitionContext,
 }
 
-/// What a log adds to tables, the topic's id, and its findings as :meth:`PartitionScan.placed` has them.
-type Judged<'py> = (PackedLog, Option<String>, Vec<Bound<'py, PyTuple>>);
+/// What a log adds to tables, the topic's id, and its findings, if there are any.
+type Judged = (PackedLog, Option<String>, Option<PlacedFindings>);
 
 /// Judges all live segments of partitions and the files beside them, without the interpreter's lock.
 /// Returns for each partition its packed log, the topic's id and its findings; ``None`` for one of which
@@ -90,14 +91,14 @@ type Judged<'py> = (PackedLog, Option<String>, Vec<Bound<'py, PyTuple>>);
 #[pyfunction]
 #[pyo3(signature = (partitions, *, settings, level, now_ms, progress=None))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
-pub fn judge_whole_logs<'py>(
-    py: Python<'py>,
-    partitions: Vec<(ListedPartition<'py>, Offsets)>,
+pub fn judge_whole_logs(
+    py: Python<'_>,
+    partitions: Vec<(ListedPartition<'_>, Offsets)>,
     settings: HashMap<String, KnownSettings>,
     level: &str,
     now_ms: i64,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Vec<Option<Judged<'py>>>> {
+) -> PyResult<Vec<Option<Judged>>> {
     let level = level_of(level)?;
     let logs = partitions
         .iter()
@@ -109,10 +110,10 @@ pub fn judge_whole_logs<'py>(
     if let Some(error) = progress.into_error(py, "the audit was stopped") {
         return Err(error);
     }
-    let told = |(log, (partition, _)): (Option<PackedWhole>, &(ListedPartition<'py>, _))| {
-        log.map(|log| log.told(&partition.directory)).transpose()
+    let told = |(log, (partition, _)): (Option<PackedWhole>, &(ListedPartition<'_>, _))| {
+        log.map(|log| log.told(&partition.directory))
     };
-    judged.into_iter().zip(&partitions).map(told).collect()
+    Ok(judged.into_iter().zip(&partitions).map(told).collect())
 }
 
 /// A log that was judged.
@@ -124,16 +125,12 @@ struct PackedWhole {
 }
 
 impl PackedWhole {
-    fn told<'py>(self, directory: &Bound<'py, PyBytes>) -> PyResult<Judged<'py>> {
-        let py = directory.py();
-        let findings = match self.found {
-            None => Vec::new(),
-            Some((merged, paths)) => {
-                let paths = paths.iter().map(|path| PyBytes::new(py, path)).collect();
-                merged.placed(py, paths, Some(directory.clone()))?
-            }
-        };
-        Ok((self.packed, self.topic_id, findings))
+    fn told(self, directory: &Bound<'_, PyBytes>) -> Judged {
+        let findings = self.found.map(|(merged, paths)| {
+            let paths = paths.iter().map(|path| PyBytes::new(directory.py(), path));
+            merged.into_placed(&paths.collect::<Vec<_>>(), directory)
+        });
+        (self.packed, self.topic_id, findings)
     }
 }
 

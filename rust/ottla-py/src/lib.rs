@@ -144,9 +144,11 @@ mod _engine {
     #[pymodule_export]
     use ottla_py_batches::verdict::Verdict;
     #[pymodule_export]
-    use ottla_py_logs::events::{event_rows, finding_rows};
+    use ottla_py_logs::events::event_rows;
     #[pymodule_export]
-    use ottla_py_logs::placed::{count_findings, sorted_findings};
+    use ottla_py_logs::finding_rows::finding_rows;
+    #[pymodule_export]
+    use ottla_py_logs::placed::PlacedFindings;
     #[pymodule_export]
     use ottla_py_logs::traces::{FindingGroups, group_findings};
     #[pymodule_export]

@@ -10,6 +10,7 @@ from typing import Any
 import ottla
 import pytest
 from ottla.audit.catalogue.finding import PlacedFinding
+from ottla.audit.catalogue.findings import Findings
 from ottla.audit.result.traces import LogEnd, group_findings
 from support.logs import TIMESTAMP, segment_name
 from support.small_log import (
@@ -379,10 +380,10 @@ def test_groups_depend_on_no_order_of_partitions_and_lose_no_finding() -> None:
         for _ in range(40)
     ]
     ends = {b"/k/a-1": LogEnd(80, b"/k/a-1/%020d.log" % 2, 1000, is_clean=True)}
-    groups = group_findings(findings, ends)
+    groups = group_findings(Findings.of(findings), ends)
     assert sorted(i for group in groups for i in group.members) == list(range(len(findings)))
     assert all(len({findings[i].directory for i in group.members}) == 1 for group in groups)
-    alone = group_findings(findings[:40], {})
+    alone = group_findings(Findings.of(findings[:40]), {})
     assert [group.members for group in groups[: len(alone)]] == [g.members for g in alone]
 
 
@@ -409,7 +410,7 @@ def test_findings_of_one_file_that_show_a_lost_end_are_one_group_and_no_circle(
         for number, first in enumerate((20, 30))
     ]
     end = LogEnd(10, directory + b"/%020d.log" % 0, 1000, is_clean=False)
-    (group,) = group_findings(findings, {directory: end})
+    (group,) = group_findings(Findings.of(findings), {directory: end})
     assert (group.members, group.lost_end) == ((gravest, 1 - gravest), (10, 30))
 
 

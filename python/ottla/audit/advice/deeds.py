@@ -18,7 +18,6 @@ from ottla.audit.advice.deed import MARK, Deed, Operation, PartitionPrice
 from ottla.audit.advice.duplicates import Duplicates
 from ottla.audit.advice.partition import AdviceRequest, Option, PartitionOptions
 from ottla.audit.advice.trial import Effect
-from ottla.audit.catalogue.findings import kinds_of
 from ottla.audit.judge.packed import rows_about
 from ottla.audit.judge.restarts import StartRequest, start_requests
 from ottla.logs.names import (
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ottla.audit.advice.deed import DeedName
-    from ottla.audit.catalogue.finding import PlacedFinding
+    from ottla.audit.catalogue.findings import Findings
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
     from ottla.logs.inventory import Partition
@@ -197,7 +196,7 @@ def _settled(put_aside: Sequence[StartRequest], outcome: Outcome) -> dict[bytes,
     if not put_aside:
         return {}
     wanted = {start.partition.directory: start for start in put_aside}
-    kinds = kinds_of(outcome.findings)
+    kinds = outcome.findings.kinds
     found = {directory for _, severity, directory in kinds if severity != "info"}
     settled = {}
     for partition, row in rows_about(outcome.tables["metrics"], wanted):
@@ -228,10 +227,10 @@ def _settled(put_aside: Sequence[StartRequest], outcome: Outcome) -> dict[bytes,
     return settled
 
 
-def _named(findings: Sequence[PlacedFinding]) -> Mapping[bytes, Iterable[Named]]:
+def _named(findings: Findings) -> Mapping[bytes, Iterable[Named]]:
     """Findings about files of partitions, by the directory of the partition."""
     named: dict[bytes, dict[Named, None]] = defaultdict(dict)
-    is_of_interest = any(severity != "info" for _, severity, _ in kinds_of(findings))
+    is_of_interest = any(severity != "info" for _, severity, _ in findings.kinds)
     for finding in findings if is_of_interest else ():
         if finding.directory is None or finding.path is None or finding.severity == "info":
             continue

@@ -5,15 +5,17 @@ What a finding is made of is loaded with the first one: most logs have none.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ottla import _engine
 from ottla.audit.catalogue.explain import explain
+from ottla.logs.lazy import LazySequence
 from ottla.severity import SEVERITIES, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from typing import TypeAlias
 
     from ottla.audit.catalogue.finding import PlacedFinding
@@ -25,17 +27,49 @@ UNREADABLE = "unreadable"
 """The finding that something given was not audited (exit status 3)."""
 
 
-def in_order(findings: Sequence[PlacedFinding]) -> list[PlacedFinding]:
-    """Returns findings sorted by file and position."""
-    return _engine.sorted_findings(findings)
+class Findings(LazySequence["PlacedFinding"]):
+    """Findings that the engine holds: a log may have thousands, of which few are ever displayed."""
 
+    def __init__(self, found: _engine.PlacedFindings) -> None:
+        self.found = found
+        """The same as the engine has them."""
 
-def kinds_of(findings: Sequence[PlacedFinding]) -> Mapping[Kind, int]:
-    """Returns how many findings there are of each name, severity and directory of a partition.
+    @classmethod
+    def of(cls, rows: Iterable[PlacedFinding]) -> Findings:
+        """Returns findings in their order."""
+        return cls(_engine.PlacedFindings([*rows]))
 
-    A log may have thousands of findings, of which most answers need no more than this.
-    """
-    return _engine.count_findings(findings)
+    @classmethod
+    def in_order(cls, parts: Sequence[_engine.PlacedFindings]) -> Findings:
+        """Returns findings sorted by file and position."""
+        return cls(_engine.PlacedFindings.in_order(parts))
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __iter__(self) -> Iterator[PlacedFinding]:
+        return map(self._item, range(len(self)))
+
+    def _item(self, number: int) -> PlacedFinding:
+        from ottla.audit.catalogue.finding import PlacedFinding
+
+        return PlacedFinding._make(self.found.row(number))
+
+    def some(self, numbers: Sequence[int]) -> Findings:
+        """Returns some findings by their numbers."""
+        return Findings(self.found.some(numbers))
+
+    def named(self, names: AbstractSet[str]) -> Iterator[PlacedFinding]:
+        """Yields the findings of some names."""
+        return map(self._item, self.found.named(names))
+
+    @cached_property
+    def kinds(self) -> Mapping[Kind, int]:
+        """How many there are of each name, severity and directory of a partition.
+
+        Most answers need no more than this.
+        """
+        return self.found.kinds()
 
 
 def make_finding(
@@ -79,15 +113,6 @@ def place_finding(
 
     beside = (replica, good_replicas, commands, path, directory, None)
     return PlacedFinding._make((*finding.said(), *beside))
-
-
-def placed_rows(rows: Sequence[tuple[Any, ...]]) -> Iterable[PlacedFinding]:
-    """Returns findings of the engine that it has given their places (`PartitionScan.placed`)."""
-    if not rows:
-        return ()
-    from ottla.audit.catalogue.finding import PlacedFinding
-
-    return map(partial(tuple.__new__, PlacedFinding), rows)
 
 
 def severity_counts(kinds: Mapping[Kind, int]) -> dict[Severity, int]:

@@ -6,7 +6,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ottla.audit.catalogue.findings import UNREADABLE, in_order, make_finding, placed_rows
+from ottla import _engine
+from ottla.audit.catalogue.findings import UNREADABLE, Findings, make_finding
 from ottla.audit.judge import side_files
 from ottla.audit.judge.bound import bounded
 from ottla.audit.judge.packed import ENGINE_TABLES, PackedLogs, PackedRows, ScannedFiles
@@ -51,7 +52,7 @@ class Outcome(NamedTuple):
     """Scanned files by path; without those that could not be read."""
     reasons: Mapping[bytes, str]
     """Why files could not be read, by path."""
-    findings: tuple[PlacedFinding, ...]
+    findings: Findings
     """Sorted by file and position."""
     tables: Mapping[str, TableRows]
     """Rows of `OUTCOME_TABLES`, each with its partition."""
@@ -75,7 +76,8 @@ class Collector:
         self._packed = PackedLogs(plan.logs)
         self._checkpoints = checkpoints
         self._reasons: dict[bytes, str] = {}
-        self._findings: list[PlacedFinding] = []
+        self._findings: list[_engine.PlacedFindings] = []
+        """Those of logs, and those of directories."""
         self._compared: list[PlacedFinding] = []
         self._differences: list[tuple[bytes, Mapping[str, Any]]] = []
         self._read_again = 0
@@ -95,8 +97,8 @@ class Collector:
         partition = self._plan.logs[index].partition
         with self._lock:
             self._packed.add(index, judged.packed)
-            if judged.findings or judged.reasons:
-                self._findings += judged.findings
+            self._findings += judged.findings
+            if judged.reasons:
                 self._reasons |= judged.reasons
             if partition is not None:
                 if judged.has_small_files:
@@ -109,8 +111,8 @@ class Collector:
         with self._lock:
             for (index, partition), (packed, topic_id, found) in logs:
                 self._packed.add(index, packed)
-                if found:
-                    self._findings += placed_rows(found)
+                if found is not None:
+                    self._findings.append(found)
                 # All partitions of a topic share one string.
                 self._topic_ids[partition.directory] = topic_id and sys.intern(topic_id)
 
@@ -131,15 +133,15 @@ class Collector:
 
     def outcome(self) -> Outcome:
         """Returns the results of all logs, in order. Called once, after the last is added."""
-        self._findings += bounded(self._directory_findings())
-        self._findings += self._compared
+        beside = [*bounded(self._directory_findings()), *self._compared]
+        self._findings.append(_engine.PlacedFindings(beside))
         tables: dict[str, TableRows] = {
             name: PackedRows(self._packed, name) for name in ENGINE_TABLES
         }
         return Outcome(
             files=ScannedFiles(self._packed),
             reasons=self._reasons,
-            findings=tuple(in_order(self._findings)),
+            findings=Findings.in_order(self._findings),
             tables=tables | {"differences": self._differences_in_order()},
             read_again=self._read_again,
         )
@@ -176,7 +178,8 @@ class Collector:
         A tail does not: what a checkpoint knows of it is why it is an error.
         """
         ends = dict(self._ends)
-        damage = [f for f in self._findings if f.name in _DAMAGE and f.severity == "error"]
+        found = (f for part in self._findings for f in Findings(part).named(_DAMAGE))
+        damage = (f for f in found if f.severity == "error")
         for f in sorted(damage, key=lambda f: f.first_offset or 0):
             first, last, path = f.first_offset, f.last_offset, f.directory
             if path not in ends or first is None or last is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
 from ottla.audit.catalogue.explain import UNENDED, force_commands, transaction_commands
-from ottla.audit.catalogue.findings import in_order, make_finding, place_finding
+from ottla.audit.catalogue.findings import Findings, make_finding, place_finding
 from ottla.audit.judge.transaction_rows import UNKNOWN_TO_COORDINATORS, TransactionRows
 from ottla.logs.metadata import cluster_id
 from ottla.logs.names import (
@@ -86,7 +86,9 @@ def with_coordinators(plan: Plan, outcome: Outcome, read: ReadTopics) -> Outcome
         for partition, row in ids
     )
     findings += (producers.update(finding) for finding in outcome.findings)
-    return outcome._replace(tables=tables, findings=tuple(in_order(findings)))
+    return outcome._replace(
+        tables=tables, findings=Findings.in_order([_engine.PlacedFindings(findings)])
+    )
 
 
 def _with_share_states(groups: PlacedRows, states: PlacedRows, locations: _Locations) -> PlacedRows:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla import _engine
-from ottla.audit.catalogue.findings import placed_rows
 from ottla.audit.judge import side_files
 from ottla.audit.judge.bound import bounded
 from ottla.audit.judge.merge import merge_request
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeAlias
 
-    from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.context import Surroundings
     from ottla.audit.plan.plan import Log
     from ottla.logs.inventory import Inventory
@@ -31,7 +29,7 @@ class JudgedLog(NamedTuple):
     """The result of judging the files of a log; small and picklable."""
 
     packed: _engine.PackedLog
-    findings: tuple[PlacedFinding, ...]
+    findings: tuple[_engine.PlacedFindings, ...]
     reasons: Mapping[bytes, str]
     """Why a file is not a log, by path."""
     has_small_files: bool
@@ -54,7 +52,7 @@ def judge_log(
     if log.is_live and partition is not None:
         small = side_files.read_small_files(partition, inventory)
     epochs = (small and small.leader_epochs) or ()
-    findings: list[PlacedFinding] = []
+    findings: list[_engine.PlacedFindings] = []
     adding: list[_engine.PartitionScan] = []
     """Those that add rows to tables."""
     merged = None
@@ -75,17 +73,18 @@ def judge_log(
         if ahead and partition is not None and has_grown(partition, inventory.files):
             merged = request.without_ends().merge([(index, scans[index]) for index in run])
         paths = [file.path for file in log.files]
-        findings += placed_rows(merged.placed(paths, partition and partition.directory))
+        findings.append(merged.placed(paths, partition and partition.directory))
         first = log.files[run[0]]
         if first.kind == "segment" and first.state == "live":
             adding.append(merged)
     is_read = len(scans) == len(log.files)
     end_offset = merged.log_end_offset if merged and log.is_whole and is_read else None
     if partition is not None and partition.is_whole and small is not None:
-        findings += bounded(side_files.check_partition(partition, end_offset, small))
+        of_small = bounded(side_files.check_partition(partition, end_offset, small))
+        findings.append(_engine.PlacedFindings([*of_small]))
     judged = JudgedLog(
         packed=_engine.PackedLog([(number, scans[number]) for number in sorted(scans)], adding),
-        findings=tuple(findings),
+        findings=tuple(filter(None, findings)),
         reasons=reasons,
         has_small_files=small is not None,
         topic_id=None if small is None else small.topic_id,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla import _engine
-from ottla.audit.catalogue.findings import kinds_of
+from ottla.audit.catalogue.findings import Findings
 from ottla.audit.judge.packed import rows_about
 from ottla.words import listed
 
@@ -29,7 +29,7 @@ Witness = tuple[str, int]
 
 def with_witnesses_elsewhere(plan: Plan, outcome: Outcome) -> Outcome:
     """Returns the outcome with the bytes behind a log as an error where such a witness is."""
-    kinds = kinds_of(outcome.findings)
+    kinds = outcome.findings.kinds
     tails = {directory for name, _, directory in kinds if name in TAILS and directory is not None}
     witnesses: dict[bytes, list[Witness]] = {}
     for finding in outcome.findings if tails else ():
@@ -53,7 +53,7 @@ def with_witnesses_elsewhere(plan: Plan, outcome: Outcome) -> Outcome:
             return finding
         return _judged(finding, ends[directory], witnesses[directory])
 
-    return outcome._replace(findings=tuple(map(judged, outcome.findings)))
+    return outcome._replace(findings=Findings.of(map(judged, outcome.findings)))
 
 
 def _witness(finding: PlacedFinding) -> Witness | None:

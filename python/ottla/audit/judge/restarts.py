@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
-    from ottla.audit.catalogue.finding import PlacedFinding
+    from ottla.audit.catalogue.findings import Findings
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
     from ottla.logs.checkpoints import Checkpoints
@@ -92,9 +92,7 @@ def with_restarts(plan: Plan, outcome: Outcome, predict: Predict) -> Outcome:
     return outcome._replace(recovery=rows)
 
 
-def start_requests(
-    plan: Plan, findings: Sequence[PlacedFinding], tables: Tables
-) -> list[StartRequest]:
+def start_requests(plan: Plan, findings: Findings, tables: Tables) -> list[StartRequest]:
     """Returns requests for the partitions with a finding, in the order of the plan."""
     partitions = plan.inventory.partitions
     has_ids = {os.path.dirname(p.directory) for p in partitions if has_topic_id(p)}

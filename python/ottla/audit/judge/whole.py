@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
     from ottla.audit.judge.context import Surroundings
     from ottla.audit.plan.plan import Log
-    from ottla.logs.columns import Row
     from ottla.logs.inventory import Partition
 
-    WholeLog: TypeAlias = tuple[_engine.PackedLog, str | None, list[Row]]
-    """What a log adds to tables, the topic's id, and rows of its findings. No checkpoint knows of
-    an offset beyond the end of such a log."""
+    WholeLog: TypeAlias = tuple[_engine.PackedLog, str | None, _engine.PlacedFindings | None]
+    """What a log adds to tables, the topic's id, and its findings. No checkpoint knows of an offset
+    beyond the end of such a log."""
 
 MAX_BYTES = 8 << 20
 """Of logs that are judged at once: as much as a thread reads before it looks whether to stop."""

@@ -83,7 +83,7 @@ def make_events(
                 yield *place, row["first_offset"], row["last_offset"], row["cause"]
 
     return _engine.event_rows(
-        grouped.findings, grouped.groups.found, partitions, gaps, span, show, _verdicts()
+        grouped.findings.found, grouped.groups.found, partitions, gaps, span, show, _verdicts()
     )
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.audit.catalogue.findings import kinds_of
 from ottla.audit.judge.packed import rows_about
 from ottla.audit.result.traces import LogEnd, group_findings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from ottla.audit.catalogue.finding import PlacedFinding
+    from ottla.audit.catalogue.findings import Findings
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
     from ottla.audit.result.traces import Groups
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
 class Grouped(NamedTuple):
     """Findings in groups of one cause, each an event."""
 
-    findings: Sequence[PlacedFinding]
+    findings: Findings
     """Sorted by place."""
     partitions: Mapping[bytes, Partition]
     """Those with a finding, by directory."""
     groups: Groups
 
 
-def group_by_cause(plan: Plan, outcome: Outcome, findings: Sequence[PlacedFinding]) -> Grouped:
+def group_by_cause(plan: Plan, outcome: Outcome, findings: Findings) -> Grouped:
     """Returns findings in groups of one cause.
 
     Args:
@@ -36,7 +35,7 @@ def group_by_cause(plan: Plan, outcome: Outcome, findings: Sequence[PlacedFindin
         outcome: what came of it.
         findings: those of its findings that count, sorted by place.
     """
-    directories = {directory for _, _, directory in kinds_of(findings)}
+    directories = {directory for _, _, directory in findings.kinds}
     partitions = {p.directory: p for p in plan.partitions if p.directory in directories}
     return Grouped(findings, partitions, group_findings(findings, _ends(outcome, partitions)))
 

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ottla.audit.catalogue.explain import transaction_commands
-from ottla.audit.catalogue.findings import UNREADABLE, count_of, kinds_of, severity_counts
+from ottla.audit.catalogue.findings import UNREADABLE, count_of, severity_counts
 from ottla.audit.judge.collector import OUTCOME_TABLES
 from ottla.audit.judge.packed import NOTHING_BESIDE, PackedRows
 from ottla.audit.judge.transaction_rows import BESIDE_TRANSACTIONS, COORDINATOR_TABLES
@@ -386,7 +386,7 @@ def _selected(
 
 def _summary(plan: Plan, outcome: Outcome, shown: ShownFindings) -> Summary:
     totals = outcome.files.totals
-    kinds, all_kinds = kinds_of(shown.counting), kinds_of(outcome.findings)
+    kinds, all_kinds = shown.counting.kinds, outcome.findings.kinds
     counts, all_counts = severity_counts(kinds), severity_counts(all_kinds)
     not_read = count_of(UNREADABLE, kinds)
     return Summary(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ottla import _engine
 from ottla.audit.catalogue.explain import commands_at
-from ottla.audit.catalogue.findings import kinds_of, severity_counts
+from ottla.audit.catalogue.findings import severity_counts
 from ottla.audit.result.selection import EVERYTHING
 from ottla.audit.result.tables import CHUNK_ROWS
 from ottla.logs.names import display
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ottla.audit.catalogue.finding import Finding, PlacedFinding
+    from ottla.audit.catalogue.findings import Findings
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
     from ottla.audit.result.events import Event
@@ -48,12 +49,12 @@ class ShownFindings:
         self._plan = plan
         self._outcome = outcome
         self._paths = _Paths(plan)
-        self.counting: Sequence[PlacedFinding] = outcome.findings
+        self.counting = outcome.findings
         """The findings that count, sorted by place."""
         if selection != EVERYTHING:
             shown = self._displayed(outcome.findings, None)
-            found = zip(outcome.findings, shown, strict=True)
-            self.counting = [placed for placed, finding in found if selection.has(finding)]
+            counting = [number for number, row in enumerate(shown) if selection.has(row)]
+            self.counting = outcome.findings.some(counting)
         self._grouped = _grouped(plan, outcome, self.counting)
         groups = self._grouped.groups if self._grouped else None
         self.event_count = len(groups) if groups else 0
@@ -74,8 +75,7 @@ class ShownFindings:
     def finding_rows(self) -> Iterator[Finding]:
         """Yields the rows of the table `findings`, by file and position."""
         order, numbers = self._order, self._events[1]
-        findings = [self.counting[index] for index in order]
-        return self._displayed(findings, [numbers[index] for index in order])
+        return self._displayed(self.counting.some(order), [numbers[index] for index in order])
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -105,29 +105,28 @@ class ShownFindings:
     @cached_property
     def _order(self) -> Sequence[int]:
         """The findings that count by number, as they are displayed: by file, then by position."""
-        files = [self._file_of(placed) or "" for placed in self.counting]
+        paths = self.counting.found.paths()
+        files = ["" if path is None else self._paths[path][0] for path in paths]
         return sorted(range(len(files)), key=files.__getitem__)
 
     @cached_property
     def _places(self) -> dict[bytes | None, tuple[str | None, int | None]]:
         """Topic and partition of the directories with a finding."""
-        wanted = {directory for _, _, directory in kinds_of(self._outcome.findings)}
+        wanted = {directory for _, _, directory in self._outcome.findings.kinds}
         found = {p.directory: p for p in self._plan.partitions if p.directory in wanted}
         return {directory: (p.topic, p.partition) for directory, p in found.items()}
 
-    def _displayed(
-        self, findings: Sequence[PlacedFinding], events: Sequence[int] | None
-    ) -> Iterator[Finding]:
+    def _displayed(self, findings: Findings, events: Sequence[int] | None) -> Iterator[Finding]:
         """Yields findings as tables have them, each with the number of its event."""
         if not findings:
             return
         from ottla.audit.catalogue.finding import Finding
 
         for start in range(0, len(findings), CHUNK_ROWS):
-            some = slice(start, start + CHUNK_ROWS)
+            some = range(start, min(start + CHUNK_ROWS, len(findings)))
             rows = _engine.finding_rows(
-                findings[some],
-                None if events is None else events[some],
+                findings.found.some(some),
+                None if events is None else events[some.start : some.stop],
                 self._paths,
                 self._places,
                 commands_at,
@@ -146,7 +145,7 @@ class ShownFindings:
         return self._file_of(placed) or topic or ""
 
 
-def _grouped(plan: Plan, outcome: Outcome, findings: Sequence[PlacedFinding]) -> Grouped | None:
+def _grouped(plan: Plan, outcome: Outcome, findings: Findings) -> Grouped | None:
     """Returns findings in groups of one cause; None where there is none, as in most audits."""
     if not findings:
         return None

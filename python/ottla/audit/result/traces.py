@@ -12,9 +12,9 @@ from ottla.logs.lazy import LazySequence
 from ottla.severity import SEVERITIES, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from ottla.audit.catalogue.finding import PlacedFinding
+    from ottla.audit.catalogue.findings import Findings
 
 
 class LogEnd(NamedTuple):
@@ -69,11 +69,11 @@ class Groups(LazySequence[Group]):
         return dict(zip(SEVERITIES, self.found.severity_counts(), strict=True))
 
 
-def group_findings(findings: Sequence[PlacedFinding], ends: Mapping[bytes, LogEnd]) -> Groups:
+def group_findings(findings: Findings, ends: Mapping[bytes, LogEnd]) -> Groups:
     """Returns the findings in groups of one cause; every finding is in one of them.
 
     Args:
         findings: all findings, sorted by place.
         ends: the ends of logs, by directory; those that are not known are left out.
     """
-    return Groups(_engine.group_findings(findings, ends))
+    return Groups(_engine.group_findings(findings.found, ends))
