@@ -67,6 +67,8 @@ def started_at(tmp_path: Path, base_offset: int, first: int, log_start: int | No
     (path / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
     if log_start is not None:
         (path / "log-start-offset-checkpoint").write_text(f"0\n1\norders 0 {log_start}\n")
+        epochs = f"0\n1\n0 {max(base_offset, log_start)}\n"
+        (path / "orders-0" / "leader-epoch-checkpoint").write_text(epochs)
     return path
 
 
@@ -101,6 +103,22 @@ def test_offsets_below_the_log_start_are_accounted_for_to_the_last(
 ) -> None:
     result = ottla.audit(started_at(tmp_path, 12, 12, log_start))
     assert [(g["cause"], g["first_offset"], g["last_offset"]) for g in result.gaps] == gaps
+
+
+@pytest.mark.parametrize(
+    ("log_start", "epoch_start", "cause"),
+    [(13, 13, "delete-records"), (13, 12, "wrong-checkpoint"), (13, 20, "delete-records")],
+)
+def test_records_below_a_log_start_are_rightly_withheld_where_the_leader_epochs_begin_with_it(
+    tmp_path: Path, log_start: int, epoch_start: int, cause: str
+) -> None:
+    path = started_at(tmp_path, 12, 12, log_start)
+    epochs = path / "orders-0" / "leader-epoch-checkpoint"
+    epochs.write_text(f"0\n1\n0 {epoch_start}\n")
+    result = ottla.audit(path)
+    assert [gap["cause"] for gap in result.gaps if gap["last_offset"] == 12] == [cause]
+    is_told = [row["name"] for row in result.findings] == ["unexplained-log-start"]
+    assert is_told == (cause == "wrong-checkpoint")
 
 
 @pytest.mark.parametrize(("first", "outside"), [(12, []), (11, [(11, 13)])])

@@ -9,6 +9,7 @@ import pytest
 from support.commands import Run
 from support.logs import META_PROPERTIES, segment_name, write_log_directory, write_partition
 from support.small_log import (
+    LOG_END_OFFSET,
     PARTITION,
     SECOND,
     SIZE,
@@ -300,6 +301,21 @@ def test_a_segment_that_kafka_does_not_open_is_an_error_and_no_sound_log(
     assert "DAMAGED" in out
     assert "error oversized-segment" in out
     assert "Next start: the broker will not start: orders-0" in out
+
+
+def test_a_log_start_that_no_broker_has_moved_is_no_deletion_on_purpose(
+    run: Run, tmp_path: Path
+) -> None:
+    write_orders(tmp_path)
+    write_checkpoint(tmp_path / "log-start-offset-checkpoint", {PARTITION: LOG_END_OFFSET})
+    answer = run("audit", tmp_path)
+    assert answer.status == 1
+    out = joined(answer.out)
+    assert "SUSPECT" in out
+    assert "rightly" not in out
+    assert "the next start changes nothing" not in out
+    assert "segments below the log start offset are deleted, readable ones: orders-0" in out
+    assert "Do first: copy the directory before the broker starts" in out
 
 
 def test_properties_that_cannot_be_read_keep_the_broker_from_starting(

@@ -9,6 +9,7 @@ from support.small_log import PARTITION, write_checkpoint, write_committed_offse
 def write(directory: Path, committed: int) -> None:
     write_orders(directory)
     write_checkpoint(directory / "log-start-offset-checkpoint", {PARTITION: 6})
+    (directory / PARTITION / "leader-epoch-checkpoint").write_text("0\n1\n0 6\n")
     write_committed_offset(directory, committed)
 
 

@@ -40,6 +40,7 @@ LOOK_FIRST = (
     " copy the log directory: as leader it assigns them again. Then"
 )
 
+UNEXPLAINED_LOG_START = "unexplained-log-start"
 _NONE = "no lost record was found"
 
 Event = Mapping[str, Any]
@@ -66,6 +67,7 @@ def answers(
         return
     losing = [event for event in events if event["offsets_lost"]]
     starts += _deleted((heads[event["event"]] for event in losing), remedies)
+    starts += _withheld(grave)
     where = " in what could be read" if result.summary.not_read else ""
     missing = list(_missing_partitions(result))
     uncounted = [*_lost_ends(result), *missing]
@@ -169,6 +171,14 @@ def _deleted(heads: Iterable[Mapping[str, Any]], remedies: Remedies) -> Iterator
     held = [path for head in heads for path in remedies.leftovers.holding(head)]
     if held:
         yield "Next start", f"it deletes {_few(held)}, which may hold them.", "error"
+
+
+def _withheld(events: Iterable[Event]) -> Iterator[Line]:
+    """Yields the logs whose records a broker deletes below a log start that no broker has moved."""
+    logs = [_partition(event) for event in events if event["name"] == UNEXPLAINED_LOG_START]
+    if logs:
+        text = f"segments below the log start offset are deleted, readable ones: {_few(logs)}."
+        yield "Next start", text, "warning"
 
 
 def _missing_partitions(result: AuditResult) -> Iterator[Line]:

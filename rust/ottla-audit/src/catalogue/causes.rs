@@ -167,7 +167,7 @@ causes! {
         name: "wrong-checkpoint",
         is_lawful: false,
         brief: "claimed by one file",
-        meaning: "After a clean stop one file has an offset beyond the end of the log, and the files that must agree with it do not.",
+        meaning: "One file has an offset beyond the end of the log, or a log start offset that cuts records off, and the files that must agree with it do not.",
         causes: "The file was damaged, edited, or copied from elsewhere. The log itself may be complete.",
         action: "Compare the end of the log with another replica. If nothing is missing, correct the checkpoint while the broker is stopped: remove the line of this partition, and lower the count in the second line by one. Kafka then recovers every segment (recovery point), learns the offset anew (high watermark), or begins the log with its first file (log start offset).",
         kafka: "OffsetCheckpointFile, LogManager.loadLogs, ReplicaManager.checkpointHighWatermarks",

@@ -489,6 +489,19 @@ catalogue! {
         action: "Compare the end of the log with another replica before the broker starts: what is missing here may exist there. From a file that it cannot read Kafka learns nothing: it recovers all segments, or begins logs with their first file.",
         kafka: "CheckpointFile, OffsetCheckpointFile; LogManager.loadLogs",
     }
+    UnexplainedLogStart {
+        name: "unexplained-log-start",
+        severity: Warning,
+        records: AsWritten, bytes: Valid, consumers: Continue,
+        matters_to_start: true, is_rebuildable: false,
+        effects: [],
+        trace_of: [],
+        joins: Nothing,
+        meaning: "The log start offset is above where the first leader epoch begins: no broker has deleted the records below it.",
+        causes: "log-start-offset-checkpoint was edited, mixed up with another checkpoint, or copied from elsewhere: a broker that deletes records moves the start of the first leader epoch up first. Or the machine lost power just after it had.",
+        action: "Copy the directory before the broker starts: consumers do not get these records, and the broker deletes segments of which nothing is above the log start offset. Compare the log start offset with that of the other replicas. If the records were not deleted on purpose, remove the line of this partition from log-start-offset-checkpoint while the broker is stopped, and lower the count in the second line by one: the log then begins with its first file.",
+        kafka: "UnifiedLog.maybeIncrementLogStartOffset, LeaderEpochFileCache.truncateFromStart; KIP-107",
+    }
     EpochCheckpointMismatch {
         name: "epoch-checkpoint-mismatch",
         severity: Warning,

@@ -52,10 +52,15 @@ pub(crate) fn add_deleted(scan: &PartitionScan, context: &PartitionContext, gaps
         push(start, base, Cause::TierBoundary, sure, evidence);
     }
     if let Some(start) = start.filter(|&start| start > base) {
-        let evidence =
-            format!("log-start-offset-checkpoint has {start}, the first file begins at {base}");
+        let (cause, evidence) = match context.unexplained_start() {
+            Some(unexplained) => (Cause::WrongCheckpoint, unexplained.evidence()),
+            None => (
+                Cause::DeleteRecords,
+                format!("log-start-offset-checkpoint has {start}, the first file begins at {base}"),
+            ),
+        };
         let end = start.min(scan.log_end_offset);
-        push(base, end, Cause::DeleteRecords, Confidence::Likely, evidence);
+        push(base, end, cause, Confidence::Likely, evidence);
     }
 }
 

@@ -11,6 +11,7 @@ use crate::partition::epochs::join_epochs;
 use crate::partition::gap_list::list_gaps;
 use crate::partition::limits_met::find_limits_met;
 use crate::partition::log_end;
+use crate::partition::log_start;
 use crate::partition::open_transactions::{begun_below, find_open_transactions};
 use crate::partition::producer_findings;
 use crate::partition::producers::{ProducerVerdict, Producers};
@@ -333,6 +334,7 @@ impl<'a> Merge<'a> {
         let met = find_limits_met(&out, left_out.saturating_sub(self.left_out_of_segments));
         let met = met.into_iter().map(|finding| PlacedFinding { segment: last, finding });
         out.findings.extend(met);
+        log_start::judge(&mut out, self.context);
         log_end::judge(&mut out, self.context, self.side_files.snapshots());
         list_gaps(&mut out, self.context);
         find_open_transactions(&mut out, self.begun_below);

@@ -9,6 +9,7 @@
 //! | `border` | where a segment begins, compared with where the one before ends |
 //! | `limits_met` | what the bounds on a partition left out |
 //! | `lost_head` | segments that were before the first one, and that no broker has deleted |
+//! | `log_start` | the log start offset, compared with the leader epochs |
 //! | [`log_end`] | the bytes behind the last batch, and what proves that the log went on |
 //! | `epochs` | the leader epochs |
 //! | [`producers`] | what producers did, in a form that merges |
@@ -34,6 +35,7 @@ mod gap_totals;
 pub mod gaps;
 mod limits_met;
 pub mod log_end;
+mod log_start;
 mod lost_head;
 pub(crate) mod merge;
 mod open_transactions;

@@ -5,10 +5,10 @@ use serde::de::DeserializeOwned;
 use std::fmt;
 
 /// The first byte of a chunk; other numbers are other formats.
-pub(crate) const CHUNK_VERSION: u8 = 6;
+pub(crate) const CHUNK_VERSION: u8 = 7;
 
 /// The first byte of a scan.
-pub(crate) const SCAN_VERSION: u8 = 134;
+pub(crate) const SCAN_VERSION: u8 = 135;
 
 /// Why bytes are no chunk or scan, or two chunks do not follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
