@@ -98,12 +98,12 @@ impl<'a> RowPacker<'a> {
     pub(crate) fn push(&mut self, row: &[Cell<'a>]) {
         if self.count == 0 {
             put_number(&mut self.data, row.len() as u128);
+            self.before = vec![Cell::Nothing; row.len()];
         }
-        for (index, cell) in row.iter().enumerate() {
-            put(&mut self.data, cell, self.before.get(index));
+        for (cell, before) in row.iter().zip(&mut self.before) {
+            put(&mut self.data, cell, before);
+            *before = *cell;
         }
-        self.before.clear();
-        self.before.extend_from_slice(row);
         self.count = self.count.saturating_add(1);
     }
 
@@ -116,25 +116,31 @@ impl<'a> RowPacker<'a> {
     }
 }
 
-fn put(data: &mut Vec<u8>, cell: &Cell<'_>, before: Option<&Cell<'_>>) {
+fn put(data: &mut Vec<u8>, cell: &Cell<'_>, before: &Cell<'_>) {
     let (kind, number) = match cell {
         Cell::Nothing => (NOTHING, 0),
         Cell::Flag(value) => (FLAG, u128::from(*value)),
         Cell::Number(value) => (NUMBER, zigzag(value.wrapping_sub(number_of(before)))),
-        Cell::Text(_) if before == Some(cell) => (SAME_TEXT, 0),
+        Cell::Text(_) if before == cell => (SAME_TEXT, 0),
         Cell::Text(text) => (TEXT, text.len() as u128),
         Cell::List(cells) => (LIST, cells.len() as u128),
     };
-    put_number(data, number << KIND_BITS | kind);
+    let head = number << KIND_BITS | kind;
+    if head < 0x80 {
+        // As most are: rows of one log are much alike.
+        data.push(head as u8);
+    } else {
+        put_number(data, head);
+    }
     match cell {
         Cell::Text(text) if kind == TEXT => data.extend_from_slice(text.as_bytes()),
-        Cell::List(cells) => cells.iter().for_each(|cell| put(data, cell, None)),
+        Cell::List(cells) => cells.iter().for_each(|cell| put(data, cell, &Cell::Nothing)),
         _ => {}
     }
 }
 
-fn number_of(before: Option<&Cell<'_>>) -> i128 {
-    if let Some(Cell::Number(value)) = before { *value } else { 0 }
+fn number_of(before: &Cell<'_>) -> i128 {
+    if let Cell::Number(value) = before { *value } else { 0 }
 }
 
 fn zigzag(value: i128) -> u128 {

@@ -1,7 +1,7 @@
 //! The producers of a part of a log, in a form that merges.
 
 use crate::partition::sequences::{
-    EventKind, ProducerEvent, SequenceState, SequenceVerdict, Sequences,
+    EventKind, ProducerEvent, SequenceState, SequenceVerdict, Sequences, judge_head,
 };
 use crate::partition::transactions::{OpenTransaction, TransactionVerdict, Transactions};
 use ottla_log::sidefiles::snapshot::SnapshotEntry;
@@ -91,9 +91,7 @@ impl History {
     fn observe(&mut self, event: ProducerEvent, out: &mut dyn FnMut(ProducerVerdict)) {
         self.last_timestamp = event.timestamp;
         self.newest_offset = event.last_offset();
-        if matches!(event.kind, EventKind::Data { .. }) {
-            self.last_data = Some((event.offset, event.last_offset()));
-        }
+        self.last_data = data_offsets(&event).or(self.last_data);
         self.sequences.observe(event, &mut |event, verdict| {
             out(ProducerVerdict::Sequence(*event, verdict));
         });
@@ -199,28 +197,45 @@ impl Producer {
 
     /// Judges what depended on that nothing is to the left but `holes` deleted offsets.
     fn finish(self, holes: i64, out: &mut dyn FnMut(ProducerVerdict)) -> ProducerState {
-        let mut history = match self.batches {
-            Batches::One(event) => History::of(&event),
-            Batches::Several(history) => *history,
-        };
-        history.sequences.shift(holes, 0, None);
-        let state: Option<SequenceState> = history.sequences.finish(&mut |event, verdict| {
+        let last_timestamp = self.batches.last_timestamp();
+        let judged = &mut |event: &ProducerEvent, verdict| {
             out(ProducerVerdict::Sequence(*event, verdict));
-        });
+        };
+        let state: Option<SequenceState>;
+        let (transactions, last_data) = match self.batches {
+            Batches::One(mut event) => {
+                event.holes = event.holes.saturating_add(holes);
+                state = judge_head(&[event], judged);
+                let mut transactions = Transactions::default();
+                transactions.observe(&event, &mut |_| {});
+                (transactions, data_offsets(&event))
+            }
+            Batches::Several(history) => {
+                let History { mut sequences, transactions, last_data, .. } = *history;
+                sequences.shift(holes, 0, None);
+                state = sequences.finish(judged);
+                (transactions, last_data)
+            }
+        };
         let (coordinator_epoch, open_transaction) =
-            history.transactions.finish(&mut |verdict| out(ProducerVerdict::Transaction(verdict)));
-        let (first, last) = history.last_data.unwrap_or((-1, -1));
+            transactions.finish(&mut |verdict| out(ProducerVerdict::Transaction(verdict)));
+        let (first, last) = last_data.unwrap_or((-1, -1));
         ProducerState {
             producer_id: self.id,
             producer_epoch: state.map_or(-1, |state| state.epoch),
             last_sequence: state.map_or(-1, |state| state.last_sequence),
             last_offset: last,
             last_offset_delta: last.saturating_sub(first) as i32,
-            last_timestamp: history.last_timestamp,
+            last_timestamp,
             coordinator_epoch,
             open_transaction,
         }
     }
+}
+
+/// The first and the last offset of a batch of data.
+fn data_offsets(event: &ProducerEvent) -> Option<(i64, i64)> {
+    matches!(event.kind, EventKind::Data { .. }).then(|| (event.offset, event.last_offset()))
 }
 
 /// The producers of one part of a log.

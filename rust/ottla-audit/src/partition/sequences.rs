@@ -272,7 +272,7 @@ impl Sequences {
         self.head.push(event);
         self.batches_in_head = self.batches_in_head.saturating_add(u8::from(is_data));
         if usize::from(self.batches_in_head) == WINDOW {
-            self.close(self.replay(None, &mut |_, _| {}));
+            self.close(judge_head(&self.head, &mut |_, _| {}));
         }
     }
 
@@ -280,19 +280,6 @@ impl Sequences {
     fn close(&mut self, exit: Option<SequenceState>) {
         self.exit = exit.map(Box::new);
         self.holes_last = 0;
-    }
-
-    /// Judges the head, starting with a state; returns the state after it.
-    fn replay(
-        &self,
-        mut state: Option<SequenceState>,
-        out: &mut dyn FnMut(&ProducerEvent, SequenceVerdict),
-    ) -> Option<SequenceState> {
-        for event in &self.head {
-            out(event, SequenceState::judge(state.as_ref(), event));
-            state = Some(SequenceState::adopt(state.as_ref(), event));
-        }
-        state
     }
 
     /// Moves the part to its place: `holes` more offsets are missing below it, and so many segments
@@ -330,7 +317,20 @@ impl Sequences {
         &self,
         out: &mut dyn FnMut(&ProducerEvent, SequenceVerdict),
     ) -> Option<SequenceState> {
-        let replayed = self.replay(None, out);
-        self.exit.as_deref().copied().or(replayed)
+        let judged = judge_head(&self.head, out);
+        self.exit.as_deref().copied().or(judged)
     }
+}
+
+/// Judges events with nothing to the left; returns the state after them.
+pub(crate) fn judge_head(
+    head: &[ProducerEvent],
+    out: &mut dyn FnMut(&ProducerEvent, SequenceVerdict),
+) -> Option<SequenceState> {
+    let mut state = None;
+    for event in head {
+        out(event, SequenceState::judge(state.as_ref(), event));
+        state = Some(SequenceState::adopt(state.as_ref(), event));
+    }
+    state
 }
