@@ -136,6 +136,6 @@ fn json(finding: &Finding, file: &Path) -> String {
         finding.cause.map_or("null".to_owned(), |cause| text(cause.name())),
         text(&finding.expected),
         text(&finding.found),
-        text(&finding.message),
+        text(&finding.message.text()),
     )
 }

@@ -52,6 +52,7 @@ pub use catalogue::causes::{Cause, CauseRow, Confidence};
 pub use catalogue::finding::{Finding, SideFile};
 pub use catalogue::kinds::FindingKind;
 pub use catalogue::list::{Findings, MAX_FINDINGS_PER_KIND};
+pub use catalogue::message::Message;
 pub use catalogue::row::{ByteState, ConsumerEffect, Effect, Joining, RecordState, Row};
 pub use catalogue::severity::Severity;
 pub use ottla_log::resync::budget::{BUDGET_AT_START, BUDGET_PER_BYTE};

@@ -354,7 +354,7 @@ fn a_batch_whose_last_sectors_were_not_written_is_told_by_the_bytes_that_were() 
     assert_eq!(finding.position, Some(position as u64));
     assert_eq!(finding.expected, format!("{size} bytes"));
     assert_eq!(finding.found, format!("{} bytes", 1024 - position));
-    assert!(finding.message.contains("from position 1024 on"), "{}", finding.message);
+    assert!(finding.message.text().contains("from position 1024 on"), "{}", finding.message);
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use ottla_audit::events::{Blocked, EventLog, LogEvent, Losses, Told, missing_segment};
 use ottla_audit::traces::{Fault, Group};
-use ottla_audit::{Cause, FindingKind, Severity};
-use std::borrow::Cow;
+use ottla_audit::{Cause, FindingKind, Message, Severity};
+use std::sync::LazyLock;
 
+static SAID: LazyLock<Message> = LazyLock::new(|| Message::from("a fault; and why"));
 const LOG: &[u8] = b"logs/orders-0/00000000000000000000.log";
 const DIRECTORY: &[u8] = b"logs/orders-0";
 
@@ -24,7 +25,7 @@ fn told(kind: FindingKind, offsets: Option<(i64, i64)>, path: &[u8]) -> Told<'_>
         path: Some(path),
         directory: Some(DIRECTORY),
     };
-    Told { fault, message: Cow::Borrowed("a fault; and why"), next_good_offset: None }
+    Told { fault, message: &SAID, next_good_offset: None }
 }
 
 fn group(members: usize, lost_end: Option<(i64, i64)>) -> Group {

@@ -83,7 +83,7 @@ fn a_gap_below_the_first_dirty_offset_is_certainly_compaction() {
     assert_eq!(place(only(&found)), (4, 8, 5, Cause::Compaction, Confidence::Certain));
     let finding = &found.findings[0].finding;
     assert_eq!((finding.kind, finding.severity), (FindingKind::OffsetGap, Severity::Info));
-    assert!(finding.message.contains("cleaned up to offset 9"), "{}", finding.message);
+    assert!(finding.message.text().contains("cleaned up to offset 9"), "{}", finding.message);
 }
 
 #[test]
@@ -226,7 +226,11 @@ fn many_lawful_gaps_of_a_segment_are_one_finding_and_their_sum_is_kept() {
     assert_eq!(found.findings.len(), 1, "{:?}", found.findings.get(1));
     let finding = &found.findings[0].finding;
     assert_eq!((finding.severity, finding.cause), (Severity::Info, Some(Cause::Compaction)));
-    assert!(finding.message.starts_with("2999 ranges with 5998 offsets"), "{}", finding.message);
+    assert!(
+        finding.message.text().starts_with("2999 ranges with 5998 offsets"),
+        "{}",
+        finding.message
+    );
     assert_eq!(found.suppressed, []);
     let sums = found.gaps.iter().map(|gap| (gap.ranges, gap.offsets));
     let sums = sums.fold((0, 0), |sum, gap| (sum.0 + gap.0, sum.1 + gap.1));

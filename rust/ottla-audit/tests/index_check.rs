@@ -158,8 +158,8 @@ fn an_entry_that_points_into_a_batch_is_wrong() {
     assert_eq!((finding.kind, finding.severity), (FindingKind::IndexMismatch, Severity::Warning));
     assert_eq!((finding.position, finding.size), (Some(8), Some(8)));
     assert_eq!(finding.side_file, Some(SideFile::OffsetIndex));
-    assert!(finding.message.contains("inside the batch that begins at position 500"));
-    assert!(finding.message.contains("end offset 0"), "{}", finding.message);
+    assert!(finding.message.text().contains("inside the batch that begins at position 500"));
+    assert!(finding.message.text().contains("end offset 0"), "{}", finding.message);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn what_is_wrong_after_a_kill_is_built_anew() {
     let moved = OffsetEntry { position: 561, ..place(5) };
     let found = check(&indexes(&[moved], &[]), &batches(10), killed());
     assert_eq!(found[0].severity, Severity::Info);
-    assert!(found[0].message.contains("its next start rebuilds the file"));
+    assert!(found[0].message.text().contains("its next start rebuilds the file"));
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn producers_beyond_the_bound_of_a_segment_are_counted_in_a_warning() {
     let found = found_in(vec![scan(&log, active(0))]);
     let [finding] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((finding.kind, finding.severity), (FindingKind::LimitExceeded, Severity::Warning));
-    assert!(finding.message.starts_with("2 batches belong to producers beyond the first"));
+    assert!(finding.message.text().starts_with("2 batches belong to producers beyond the first"));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn producers_beyond_the_bound_of_a_partition_are_counted_in_a_warning() {
     let found = found_in(vec![scan(&first, closed(0, bound)), scan(&second, active(bound))]);
     let [finding] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((finding.kind, finding.severity), (FindingKind::LimitExceeded, Severity::Warning));
-    assert!(finding.message.starts_with("3 producers are beyond the first"));
+    assert!(finding.message.text().starts_with("3 producers are beyond the first"));
 }
 
 #[test]
@@ -66,5 +66,5 @@ fn leader_epochs_beyond_the_bound_are_a_warning() {
     let found = found_in(vec![scan(&log, active(0))]);
     let [finding] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((finding.kind, finding.severity), (FindingKind::LimitExceeded, Severity::Warning));
-    assert!(finding.message.contains("later changes were not followed"));
+    assert!(finding.message.text().contains("later changes were not followed"));
 }

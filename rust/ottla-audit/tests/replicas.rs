@@ -374,7 +374,7 @@ fn two_copies_of_other_bytes_leave_open_which_is_right() {
     assert_eq!(difference.bad, BTreeSet::from([0, 1]));
     let findings = difference.findings(&copies, &["one".to_owned(), "two".to_owned()]);
     assert_eq!(findings.len(), 1);
-    assert!(findings[0].1.message.contains("one and two"), "{}", findings[0].1.message);
+    assert!(findings[0].1.message.text().contains("one and two"), "{}", findings[0].1.message);
 }
 
 #[test]

@@ -225,7 +225,7 @@ fn a_snapshot_that_cannot_be_read_is_told() {
         assert_eq!(finding.kind, FindingKind::SnapshotMismatch);
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.side_file, Some(SideFile::Snapshot(12)));
-        assert!(finding.message.contains("Kafka deletes it"), "{}", finding.message);
+        assert!(finding.message.text().contains("Kafka deletes it"), "{}", finding.message);
     }
 }
 
@@ -261,7 +261,7 @@ fn a_producer_with_an_open_transaction_does_not_expire() {
     let log = Log::at(0).transactional(WRITER, 0);
     let finding = only(log.audit(&Files::default().snapshot(3, &[])));
     assert_eq!(finding.producer_id, Some(WRITER.0));
-    assert!(finding.message.contains("is open at offset 3"));
+    assert!(finding.message.text().contains("is open at offset 3"));
     let open = SnapshotEntry { transaction_first_offset: Some(0), ..entry(WRITER, 2, 2) };
     assert_eq!(log.audit(&Files::default().snapshot(3, &[open])), []);
 }
@@ -381,7 +381,7 @@ fn an_abort_that_is_not_listed_is_told_with_its_offsets() {
     let missing = only(aborts().audit(&Files::default().aborted(0, &[first_abort()])));
     assert_eq!(missing.side_file, Some(SideFile::TransactionIndex));
     assert_eq!((missing.first_offset, missing.last_offset), (Some(8), Some(11)));
-    assert!(missing.message.contains("no .txnindex"));
+    assert!(missing.message.text().contains("no .txnindex"));
 }
 
 #[test]
@@ -400,9 +400,9 @@ fn an_entry_that_contradicts_the_log_is_told() {
     let extra = AbortedTransaction { producer_id: 8, last_offset: 7, ..right };
     let finding = only(aborts().audit(&with_aborts(&[right, extra], &[second_abort()])));
     assert_eq!(finding.position, Some(34));
-    assert!(finding.message.contains("is not in the log"), "{}", finding.message);
+    assert!(finding.message.text().contains("is not in the log"), "{}", finding.message);
     let again = only(aborts().audit(&with_aborts(&[right, right], &[second_abort()])));
-    assert!(again.message.contains("out of order"));
+    assert!(again.message.text().contains("out of order"));
 }
 
 #[test]
@@ -459,7 +459,7 @@ fn a_kill_may_have_taken_a_marker_from_the_end_of_the_log_on() {
         aborts().audit_after(&files, false, &[])
     };
     assert_eq!(at(12), []);
-    assert!(only(at(11)).message.contains("out of order"));
+    assert!(only(at(11)).message.text().contains("out of order"));
 }
 
 /// Epoch 0 from 0, epoch 2 from 6.

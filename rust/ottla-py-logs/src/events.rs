@@ -6,14 +6,13 @@ use ottla_audit::events::{
     Blocked, EventLog, LogEvent, Losses, LostOffsets, Told, missing_segment,
 };
 use ottla_audit::traces::{Fault, Group};
-use ottla_audit::{Cause, Severity};
+use ottla_audit::{Cause, Finding, Severity};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Directory of the partition, path of the file, position, first and last offset, and cause.
@@ -101,8 +100,8 @@ pub fn event_rows<'py>(
 }
 
 fn told<'a>((fault, placed): (Fault<'a>, &'a Arc<Placed>)) -> Told<'a> {
-    let message = Cow::Borrowed(placed.finding.message.as_str());
-    Told { fault, message, next_good_offset: placed.finding.next_good_offset }
+    let Finding { message, next_good_offset, .. } = &placed.finding;
+    Told { fault, message, next_good_offset: *next_good_offset }
 }
 
 fn losses<'a>(

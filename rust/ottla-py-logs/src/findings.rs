@@ -5,6 +5,7 @@ use ottla_log::names;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
+use std::borrow::Cow;
 
 /// One thing found. Fields that do not apply are ``None``.
 #[pyclass(frozen, eq, module = "ottla._engine")]
@@ -71,13 +72,13 @@ impl Finding {
 
     /// The finding in a sentence.
     #[getter]
-    fn message(&self) -> &str {
-        &self.inner.message
+    fn message(&self) -> Cow<'_, str> {
+        self.inner.message.text()
     }
 
     /// All that it says, in the order of the fields of a fault in Python.
     fn said<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let message = PyString::new(py, &self.inner.message);
+        let message = PyString::new(py, &self.inner.message.text());
         PyTuple::new(py, said(py, &self.inner, message)?)
     }
 }

@@ -7,14 +7,13 @@ use ottla_audit::{Cause, Finding, FindingKind, Severity};
 use ottla_log::sorting::sort_by;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What only Python says of a finding.
 pub(crate) struct OfPython {
-    /// The message, in which the name of a stranger may be no UTF-8.
-    pub(crate) message: Py<PyString>,
     pub(crate) replica: Py<PyAny>,
     pub(crate) good_replicas: Py<PyAny>,
     pub(crate) commands: Py<PyTuple>,
@@ -27,7 +26,9 @@ pub(crate) struct Placed {
     pub(crate) finding: Finding,
     pub(crate) path: Option<Py<PyBytes>>,
     pub(crate) directory: Option<Py<PyBytes>>,
-    pub(crate) of_python: Option<Box<OfPython>>,
+    /// The message as Python has it, in which the name of a stranger may be no UTF-8.
+    message: PyOnceLock<Py<PyString>>,
+    of_python: Option<Box<OfPython>>,
 }
 
 impl Placed {
@@ -39,7 +40,8 @@ impl Placed {
     ) -> Self {
         let path = path_of(&finding, segment).unbind();
         let directory = directory.map(|directory| directory.clone().unbind());
-        Self { finding, path: Some(path), directory, of_python: None }
+        let (message, of_python) = (PyOnceLock::new(), None);
+        Self { finding, path: Some(path), directory, message, of_python }
     }
 
     /// Reads a tuple with the fields of `PlacedFinding`, in their order.
@@ -49,12 +51,14 @@ impl Placed {
         let cause: Option<&str> = value(row, 10)?;
         let of_cause = |name| Cause::from_name(name).ok_or_else(|| unknown(name));
         let message: Bound<'_, PyString> = value(row, 2)?;
+        let known = PyOnceLock::new();
+        known.get_or_init(row.py(), || message.clone().unbind());
         let text = |place| Ok::<_, PyErr>(value::<Option<String>>(row, place)?.unwrap_or_default());
         Ok(Self {
             finding: Finding {
                 kind: FindingKind::from_name(kind).ok_or_else(|| unknown(kind))?,
                 severity: Severity::from_name(severity).ok_or_else(|| unknown(severity))?,
-                message: message.to_string_lossy().into_owned(),
+                message: message.to_string_lossy().into_owned().into(),
                 position: value(row, 3)?,
                 size: value(row, 4)?,
                 first_offset: value(row, 5)?,
@@ -69,8 +73,8 @@ impl Placed {
             },
             path: value(row, 16)?,
             directory: value(row, 17)?,
+            message: known,
             of_python: Some(Box::new(OfPython {
-                message: message.unbind(),
                 replica: value(row, 13)?,
                 good_replicas: value(row, 14)?,
                 commands: value(row, 15)?,
@@ -112,10 +116,8 @@ impl Placed {
     }
 
     pub(crate) fn message<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
-        match &self.of_python {
-            Some(said) => said.message.bind(py).clone(),
-            None => PyString::new(py, &self.finding.message),
-        }
+        let made = || PyString::new(py, &self.finding.message.text()).unbind();
+        self.message.get_or_init(py, made).bind(py).clone()
     }
 
     /// The commands that it brings, if it brings any.

@@ -2,6 +2,7 @@
 
 use crate::catalogue::causes::Cause;
 use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::message::Message;
 use crate::catalogue::severity::Severity;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -34,7 +35,7 @@ pub struct Finding {
     /// What is there.
     pub found: String,
     /// The finding in a sentence.
-    pub message: String,
+    pub message: Message,
     /// The file it is in, if that is not the segment; its position counts from the start of that
     /// file.
     pub side_file: Option<SideFile>,
@@ -57,7 +58,7 @@ pub enum SideFile {
 
 impl Finding {
     /// Returns a finding of the kind's usual severity that has nothing but a message.
-    pub fn new(kind: FindingKind, message: impl Into<String>) -> Self {
+    pub fn new(kind: FindingKind, message: impl Into<Message>) -> Self {
         Self {
             kind,
             severity: kind.row().severity,

@@ -131,7 +131,7 @@ impl FirstFindings {
 /// Returns what findings are sorted by: the position, then everything else in which they differ.
 fn order(finding: &Finding) -> impl Ord + '_ {
     let Finding { position, kind, producer_id, first_offset, last_offset, .. } = finding;
-    let texts = (&finding.expected, &finding.found, &finding.message);
+    let texts = (&finding.expected, &finding.found, finding.message.text());
     (position, kind, producer_id, first_offset, last_offset, texts)
 }
 

@@ -24,12 +24,13 @@ pub(super) fn message(
     let mut witnesses: Vec<&Told<'_>> =
         others.iter().copied().filter(|told| told.fault.kind != head.fault.kind).collect();
     let mut is_seen = false;
-    let mut text = head.message.to_string();
+    let said = head.message.text();
+    let mut text = said.to_string();
     if let Some((first, last)) = group.lost_end {
         text = lost_end(&head.fault, (first, last), log);
         if head.fault.file_kind() == Some(FileKind::Segment) {
             // What proves it stands behind its first clause, and is named below.
-            let clause = head.message.split_once("; ").map_or(&*head.message, |(clause, _)| clause);
+            let clause = said.split_once("; ").map_or(&*said, |(clause, _)| clause);
             text = format!("{text}: {clause}");
         } else {
             is_seen = true;
@@ -39,7 +40,7 @@ pub(super) fn message(
         && witnesses.iter().any(|told| told.fault.is_of_index())
     {
         // The index that proves it stands in brackets, and is named below.
-        let before = head.message.rsplit_once(" (").map_or("", |(before, _)| before);
+        let before = said.rsplit_once(" (").map_or("", |(before, _)| before);
         text = format!("{before}: the previous file was cut short");
     } else if others.len() > witnesses.len() {
         let more = others.len().saturating_sub(witnesses.len());

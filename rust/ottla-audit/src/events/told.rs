@@ -1,8 +1,8 @@
 //! Findings as events tell of them, and the partition that they are about.
 
+use crate::catalogue::message::Message;
 use crate::traces::Fault;
 use ottla_log::names::{FileKind, FileName, FileState};
-use std::borrow::Cow;
 
 /// A finding as events tell of it.
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ pub struct Told<'a> {
     /// What it is, and where.
     pub fault: Fault<'a>,
     /// It in a sentence.
-    pub message: Cow<'a, str>,
+    pub message: &'a Message,
     /// Where consumers can go on.
     pub next_good_offset: Option<i64>,
 }

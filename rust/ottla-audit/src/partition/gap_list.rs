@@ -64,7 +64,7 @@ fn apply(finding: &mut Finding, explained: &GapCause) {
     }
     finding.cause = Some(explained.cause);
     finding.message =
-        format!("{} ({}: {})", finding.message, explained.cause.name(), explained.evidence);
+        format!("{} ({}: {})", finding.message, explained.cause.name(), explained.evidence).into();
 }
 
 /// Returns the gap that a finding is about.

@@ -131,8 +131,9 @@ impl TailVerdict {
             (None, None) => {
                 if self.is_all && finding.severity <= Severity::Warning {
                     finding.severity = Severity::Warning;
-                    finding.message +=
-                        "; the file holds no batch at all, and nothing shows whether it ever did";
+                    let doubt =
+                        "the file holds no batch at all, and nothing shows whether it ever did";
+                    finding.message = format!("{}; {doubt}", finding.message).into();
                 }
                 return;
             }
@@ -148,7 +149,7 @@ fn lose(finding: Finding, first: i64, end: Option<i64>, reason: &str) -> Finding
         severity: Severity::Error,
         first_offset: Some(first),
         last_offset: end.map(|end| end.saturating_sub(1)),
-        message: format!("{}; {reason}", finding.message),
+        message: format!("{}; {reason}", finding.message).into(),
         ..finding
     }
 }

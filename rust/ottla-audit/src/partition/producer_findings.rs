@@ -2,6 +2,7 @@
 
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::message::OpenTransactionFacts;
 use crate::catalogue::severity::Severity;
 use crate::partition::producers::ProducerVerdict;
 use crate::partition::sequences::{EventKind, ProducerEvent, SequenceVerdict};
@@ -42,20 +43,19 @@ pub(crate) fn open_transaction(
     let first_offset = open.first_offset;
     let age_ms = log_timestamp.saturating_sub(open.first_timestamp).max(0);
     let is_old = open.is_old(log_timestamp) && !may_have_lost_marker;
-    let doubt = if may_have_lost_marker {
-        "; its marker may be among the offsets lost to damage"
-    } else {
-        ""
+    let sums = open.sums();
+    let facts = OpenTransactionFacts {
+        producer_id,
+        producer_epoch,
+        batches: sums.batches,
+        first_offset,
+        age_ms,
+        may_have_lost_marker,
     };
-    let message = format!(
-        "producer {producer_id} epoch {producer_epoch}: {} from offset {first_offset} on without an end marker, open for {}; read_committed consumers stop there{doubt}",
-        words::count(open.sums().batches, "batch"),
-        words::duration(age_ms),
-    );
     let severity = if is_old { Severity::Warning } else { Severity::Info };
-    Finding::new(FindingKind::OpenTransaction, message)
+    Finding::new(FindingKind::OpenTransaction, facts)
         .at(open.place.position, open.place.size.into())
-        .offsets(first_offset, open.sums().last_offset)
+        .offsets(first_offset, sums.last_offset)
         .producer(producer_id)
         .values("an end marker", "none")
         .graded(severity)

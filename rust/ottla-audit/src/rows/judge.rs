@@ -247,7 +247,7 @@ fn explain(
     if let Some(first) = inside.next() {
         bytes.severity = inside.fold(first.severity, |all, found| all.max(found.severity));
         bytes.are_zeros = first.kind == FindingKind::ZeroTail;
-        bytes.message = first.message;
+        bytes.message = first.message.to_string();
     }
     Ok(())
 }

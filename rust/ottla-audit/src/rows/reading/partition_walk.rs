@@ -90,7 +90,7 @@ impl PartitionWalk {
         {
             finding.severity = Severity::Error;
             finding.message =
-                format!("{}; that is {}", finding.message, more_than_one_batch(limit));
+                format!("{}; that is {}", finding.message, more_than_one_batch(limit)).into();
         }
         Ok(findings)
     }

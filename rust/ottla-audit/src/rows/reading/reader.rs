@@ -290,7 +290,7 @@ impl PartitionReader {
             .filter(|finding| finding.position.is_some_and(|at| (start..position).contains(&at)));
         let (severity, message, are_zeros) = if let Some(first) = inside.next() {
             let severity = inside.fold(first.severity, |all, found| all.max(found.severity));
-            (severity, first.message.clone(), first.kind == FindingKind::ZeroTail)
+            (severity, first.message.to_string(), first.kind == FindingKind::ZeroTail)
         } else {
             (Severity::Error, unreadable_message(start, size), false)
         };
