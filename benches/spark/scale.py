@@ -175,14 +175,13 @@ def simulate(partitions: int = PARTITIONS) -> dict[str, Any]:
         )
         listing = Listing(partitions)
 
-        def stock(sources: Any, replicas: Any, **_: Any) -> Inventory:
-            taken: Inventory = take_inventory(sources, replicas, files=listing)
+        def stock(sources: Any, replicas: Any, *, each: Any, **_: Any) -> Inventory:
+            taken: Inventory = take_inventory(sources, replicas, files=listing, each=each)
             return taken
 
         begin = time.perf_counter()
         for module, name, put in (
-            (planning, "take_inventory", clocked("inventory_s", stock)),
-            (planning, "make_plan", clocked("plan_s", planning.make_plan)),
+            (planning, "take_inventory", clocked("plan_s", stock)),
             (runner, "make_bins", clocked("bins_s", make_bins)),
             (TaskSize, "bytes_for", lambda *_: RANGE_BYTES),
             (runner, "_judge_groups", judged),

@@ -31,7 +31,7 @@ from ottla.logs.names import (
 from ottla.storage import ANYWHERE, Entry, Files, common_path, full_path, join, reason_of, store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from ottla.logs.names import PartitionState
     from ottla.storage import Source
@@ -55,11 +55,13 @@ def take_inventory(
     *,
     files: Files = ANYWHERE,
     threads: int = 1,
+    each: Callable[[Partition], object] | None = None,
 ) -> Inventory:
     """Lists everything below the sources, which may mix log directories, partitions and files.
 
     `replicas` are further sources, each with the name of the replica it belongs to. `files` reads
-    all of them; so many `threads` list the partitions on this machine.
+    all of them; so many `threads` list the partitions on this machine. `each` is called with every
+    partition in order, while the next ones are listed.
 
     A source that is missing, unreadable or holds no files of Kafka is in `unreadable`; the others
     are listed nevertheless.
@@ -71,7 +73,7 @@ def take_inventory(
         StorageError: a source is a URI that does not lead to a store.
         MissingDependencyError: a source is in an object store, and obstore is not installed.
     """
-    listing = _Listing(files, threads)
+    listing = _Listing(files, threads, each)
     given = [(None, source) for source in sources] + list(replicas)
     named = [(full_path(source), name) for name, source in given]
     paths = [path for path, _ in named]
@@ -91,9 +93,12 @@ def take_inventory(
 class _Listing:
     """An inventory being built."""
 
-    def __init__(self, files: Files, threads: int) -> None:
+    def __init__(
+        self, files: Files, threads: int, each: Callable[[Partition], object] | None
+    ) -> None:
         self.files = files
         self.threads = threads
+        self.each = each
         self.log_directories: list[LogDirectory] = []
         self.partitions: list[Partition] = []
         self.unreadable: dict[bytes, Unreadable] = {}
@@ -285,7 +290,12 @@ class _Listing:
             self._stopped_cleanly(parent),
             parent,
         )
+        self._add(partition)
+
+    def _add(self, partition: Partition) -> None:
         self.partitions.append(partition)
+        if self.each is not None:
+            self.each(partition)
 
     def _identity(self, path: bytes, child: Entry) -> Hashable:
         """Returns what tells a directory from others."""
@@ -318,7 +328,7 @@ class _Listing:
         # A name that is no partition's tells nothing of it.
         said = parse_partition_name(os.path.basename(path))
         topic, partition, state = said or (None, None, "live")
-        self.partitions.append(
+        self._add(
             Partition(
                 directory=path,
                 topic=topic,

@@ -160,10 +160,12 @@ def plan_audit(
         raise ValueError("no source and no replica to audit")
     everything = [*sources, *(path for _, path in named)]
     files = files_within(everything, storage_options, follow_links=follow_links)
-    inventory = take_inventory(sources, named, files=files, threads=threads)
+    planning = _Planning(topic_patterns(topics))
+    # Each partition is planned while the next ones are listed.
+    inventory = take_inventory(sources, named, files=files, threads=threads, each=planning.add)
     if must_exist:
         _raise_if_none_is_there(inventory)
-    return make_plan(inventory, topic_patterns(topics))
+    return planning.plan(inventory)
 
 
 def _raise_if_none_is_there(inventory: Inventory) -> None:
@@ -209,44 +211,65 @@ def make_plan(
     removes them. A `.swap` segment is scanned, since Kafka will put it in place. Files larger than
     `split_bytes` are split into ranges.
     """
-    partitions = inventory.partitions
-    if topics:
-        partitions = tuple(p for p in partitions if p.is_of_topics(topics))
-    directories = () if topics else inventory.log_directories
-    logs: list[Log] = []
-    for partition in partitions:
+    planning = _Planning(topics, split_bytes)
+    for partition in inventory.partitions:
+        planning.add(partition)
+    return planning.plan(inventory)
+
+
+class _Planning:
+    """A plan being made, to which partitions are added in order; see `make_plan`."""
+
+    def __init__(self, topics: Sequence[str], split_bytes: int | None = None) -> None:
+        self._topics = topics
+        self._split_bytes = split_bytes
+        self._partitions: list[Partition] = []
+        self._logs: list[Log] = []
+        self._tasks: list[ScanTask] = []
+
+    def add(self, partition: Partition) -> None:
+        """Adds a partition, if its topic is asked for."""
+        if self._topics and not partition.is_of_topics(self._topics):
+            return
+        self._partitions.append(partition)
         if partition.state != "delete":
-            logs.extend(_logs(partition))
-    for directory in directories:
-        logs.extend(
-            Log(None, (file,), is_whole=False)
-            for file in directory.files
-            if file.kind == "metadata-snapshot" and file.state == "live"
+            for log in _logs(partition):
+                self._add_log(log)
+
+    def _add_log(self, log: Log) -> None:
+        index, split_bytes = len(self._logs), self._split_bytes
+        self._logs.append(log)
+        for file_index, file in enumerate(log.files):
+            if file.fault is None:
+                self._tasks.append(_task(file, log, index, file_index, split_bytes))
+
+    def plan(self, inventory: Inventory) -> Plan:
+        """Returns the plan, once all partitions of the inventory are added."""
+        topics = self._topics
+        directories = () if topics else inventory.log_directories
+        for directory in directories:
+            for file in directory.files:
+                if file.kind == "metadata-snapshot" and file.state == "live":
+                    self._add_log(Log(None, (file,), is_whole=False))
+        copies, repeated, findings = _copies(inventory, self._partitions)
+        tasks = self._tasks
+        tasks.sort(key=lambda task: task.file.size, reverse=True)
+        if copies:
+            tasks.sort(key=_copies_together(tasks, self._logs, copies))
+        names = {p.topic for p in inventory.partitions if p.topic is not None} if topics else set()
+        return Plan(
+            inventory=inventory,
+            log_directories=directories,
+            partitions=tuple(self._partitions),
+            logs=tuple(self._logs),
+            tasks=tuple(tasks),
+            unmatched_topics=tuple(
+                pattern for pattern in topics if not any(fnmatchcase(n, pattern) for n in names)
+            ),
+            copies=tuple(copies),
+            repeated=tuple(repeated),
+            findings=tuple(findings),
         )
-    tasks = [
-        _task(file, log, log_index, file_index, split_bytes)
-        for log_index, log in enumerate(logs)
-        for file_index, file in enumerate(log.files)
-        if file.fault is None
-    ]
-    copies, repeated, findings = _copies(inventory, partitions)
-    tasks.sort(key=lambda task: task.file.size, reverse=True)
-    if copies:
-        tasks.sort(key=_copies_together(tasks, logs, copies))
-    names = {p.topic for p in inventory.partitions if p.topic is not None} if topics else set()
-    return Plan(
-        inventory=inventory,
-        log_directories=directories,
-        partitions=partitions,
-        logs=tuple(logs),
-        tasks=tuple(tasks),
-        unmatched_topics=tuple(
-            pattern for pattern in topics if not any(fnmatchcase(n, pattern) for n in names)
-        ),
-        copies=tuple(copies),
-        repeated=tuple(repeated),
-        findings=tuple(findings),
-    )
 
 
 def _copies(
