@@ -37,7 +37,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all build-of-tests test-of-spark test-of-history test-of-docstrings test-of-python test-spark spark-of-tables test-tables simulate hostile kills client-on-kafka power-cuts vectors check build develop wheel wheels licences deny docs bench bench-growth bench-java bench-spark bench-kafka bench-broker bench-client bench-output bench-failures \
+.PHONY: help demo test test-all build-of-tests test-of-spark test-of-history test-of-docstrings test-of-python test-spark spark-of-tables test-tables simulate hostile kills client-on-kafka power-cuts vectors check build develop wheel wheels licences deny docs bench bench-growth bench-scaling bench-java bench-spark bench-kafka bench-broker bench-client bench-output bench-failures \
 	bench-guard count-instructions bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
@@ -162,6 +162,9 @@ bench: $(VENV)/.release $(VENV)/.dev ## the speed tables, benches/results/ and d
 
 bench-growth: $(VENV)/.release $(VENV)/.dev ## what one more of anything costs an audit, in instructions: needs valgrind
 	$(BIN)/python -m benches.growth
+
+bench-scaling: $(VENV)/.release $(VENV)/.dev ## an audit of 100,000 small partitions with one thread and with two
+	$(BIN)/python -m benches.scaling
 
 bench-java: $(VENV)/.release $(VENV)/.dev ## a leader's decisions beside Java's: needs Java 17 and Maven
 	$(BIN)/python -m benches.table --java

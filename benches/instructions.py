@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -33,12 +34,22 @@ MOST: Mapping[str, float] = {
 }
 
 
+# What every interpreter has in the file that it is in.
+_INTERPRETER = "_PyEval_EvalFrameDefault"
+
+
 def count(
-    command: Sequence[str], bytecode: Path, kernels: str = "", site: Path | None = None
+    command: Sequence[str],
+    bytecode: Path,
+    kernels: str = "",
+    site: Path | None = None,
+    *,
+    is_held: bool = False,
 ) -> int:
     """Count the instructions of a command, whose bytecode an earlier run has left.
 
-    A site is a directory of packages that come before those of this tree.
+    A site is a directory of packages that come before those of this tree. With `is_held` those of
+    the interpreter's own code count alone: it has its lock then, and no other thread runs any.
     """
     environment = {
         name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
@@ -48,14 +59,40 @@ def count(
     if site is not None:
         environment["PYTHONPATH"] = str(site)
     subprocess.run(command, env=environment, capture_output=True, check=True)
-    valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+    profile = bytecode / "callgrind.out"
+    kept = ["--compress-strings=no", f"--callgrind-out-file={profile if is_held else os.devnull}"]
     done = subprocess.run(
-        [*valgrind, *command], env=environment, capture_output=True, text=True, check=True
+        ["valgrind", "--tool=callgrind", *kept, *command],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     counted = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
     if counted is None:
         raise RuntimeError(f"callgrind said nothing of instructions: {done.stderr[-300:]}")
-    return int(counted.group(1))
+    return of_interpreter(profile) if is_held else int(counted.group(1))
+
+
+def of_interpreter(profile: Path) -> int:
+    """Sum the instructions in the file that the interpreter is in, a program or a library."""
+    costs: Counter[str] = Counter()
+    file = interpreter = ""
+    is_of_call = False
+    with profile.open() as lines:
+        for line in lines:
+            name, _, value = line.rstrip().partition("=")
+            if name == "ob":
+                file = value
+            elif name == "fn" and value.startswith(_INTERPRETER):
+                interpreter = file
+            elif name == "calls":
+                # The next line is what that call took elsewhere.
+                is_of_call = True
+            elif line[0].isdigit() or line[0] in "+-*":
+                costs[file] += 0 if is_of_call else int(line.split()[1])
+                is_of_call = False
+    return costs[interpreter]
 
 
 def starts(site: Path | None = None) -> dict[str, int]:
@@ -139,6 +176,8 @@ class Slope(NamedTuple):
     command: Sequence[str]
     most: int
     """How many instructions one more may take."""
+    is_held: bool = False
+    """Whether those of the interpreter's own code count alone."""
 
     def count(self, site: Path | None = None) -> int:
         """Count the instructions that one more takes."""
@@ -147,15 +186,19 @@ class Slope(NamedTuple):
             for number in (self.few, self.many):
                 with self.write(number) as folder:
                     command = [*self.command, str(folder)]
-                    taken.append(count(command, Path(bytecode), LEVEL, site))
+                    counted = count(command, Path(bytecode), LEVEL, site, is_held=self.is_held)
+                    taken.append(counted)
         few, many = taken
         return (many - few) // (self.many - self.few)
 
 
+AUDITED = [str(OTTLA), "audit", "--threads", "1"]
+
 # Somewhat above what they take from CPython 3.11.
 EACH: Mapping[str, Slope] = {
-    "clean partition": Slope(
-        _partitions, 100, 300, [str(OTTLA), "audit", "--threads", "1"], 262_000
+    "clean partition": Slope(_partitions, 100, 300, AUDITED, 220_000),
+    "clean partition, under the interpreter's lock": Slope(
+        _partitions, 100, 300, AUDITED, 103_000, is_held=True
     ),
     "batch, audited and as a line of JSON": Slope(
         partial(log, is_damaged=False), 200, 1_200, python(_LINES), 11_400

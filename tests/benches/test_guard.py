@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -111,6 +112,21 @@ def test_a_call_that_takes_more_instructions_than_it_may_has_grown(
     assert calls.calls_that_grew() == []
     counted[name] += 1
     assert [row.partition(":")[0] for row in calls.calls_that_grew()] == [name]
+
+
+def test_the_interpreters_own_instructions_are_told_from_those_of_what_it_calls(
+    tmp_path: Path,
+) -> None:
+    profile = tmp_path / "callgrind.out"
+    interpreter, engine = "ob=/lib/libpython3.so", "ob=/lib/engine.so"
+    lines = (
+        *("events: Ir", "", interpreter, "fl=ceval.c", "fn=_PyEval_EvalFrameDefault'2"),
+        *("12 100", "+3 20", f"c{engine}", "cfn=judge", "calls=1 7", "13 4000", "-1 3", ""),
+        *(engine, "fl=judge.rs", "fn=judge", "7 4000", ""),
+        *(interpreter, "fl=tuple.c", "fn=PyTuple_New", "* 5", "", "totals: 4128"),
+    )
+    profile.write_text("\n".join(lines))
+    assert instructions.of_interpreter(profile) == 128
 
 
 @pytest.mark.parametrize("name", instructions.EACH)

@@ -6,6 +6,7 @@ from pathlib import Path
 import ottla
 
 from benches.partitions import write_partitions
+from benches.scaling import THREADS, least_seconds
 
 PARTITIONS = 300
 
@@ -43,3 +44,8 @@ def test_little_is_held_of_each_partition(tmp_path: Path) -> None:
     held_by_an_audit(many)
     held = held_by_an_audit(many) - held_by_an_audit(few)
     assert held < BYTES_A_PARTITION * PARTITIONS
+
+
+def test_each_number_of_threads_is_timed(tmp_path: Path) -> None:
+    write_partitions(tmp_path, 3)
+    assert least_seconds(tmp_path, rounds=1).keys() == set(THREADS)

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import ottla
-from ottla.audit.plan.plan import Plan, make_plan
+from ottla.audit.plan.plan import Plan, make_plan, plan_audit
 from ottla.logs.listing import take_inventory
+from ottla.storage import ANYWHERE
 from support.logs import segment, segment_name, write_log_directory, write_partition
 
 
@@ -103,3 +104,15 @@ def test_what_cannot_be_opened_is_no_task(tmp_path: Path) -> None:
     partition = write_partition(tmp_path / "orders-0", {0: segment(1)})
     (partition / segment_name(3)).symlink_to("moved-away")
     assert len(plan_of(partition).tasks) == 1
+
+
+def test_what_is_planned_while_it_is_listed_is_the_same_plan(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka")
+    write_partition(log_directory / "orders-9", {0: segment(1)})
+    alone = log_directory / "orders-1" / segment_name(0)
+    for topics in ((), ("ord*",)):
+        plan = plan_audit([log_directory, alone], topics=topics or None, threads=2)
+        known = plan.inventory._replace(files=ANYWHERE)
+        assert make_plan(take_inventory([log_directory, alone]), topics) == plan._replace(
+            inventory=known
+        )
