@@ -6,7 +6,6 @@ Written by Kafka's `CheckpointFile` and `LeaderEpochCheckpointFile`.
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -40,7 +39,7 @@ def parse_offset_checkpoint(data: bytes) -> dict[tuple[str, int], int]:
     entries, fault = _engine.parse_offset_checkpoint(data)
     if fault is not None:
         raise SideFileError(*fault)
-    return {(sys.intern(topic), partition): offset for topic, partition, offset in entries}
+    return dict(entries)
 
 
 def parse_leader_epochs(data: bytes) -> list[tuple[int, int]]:

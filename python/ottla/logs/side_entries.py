@@ -79,7 +79,8 @@ def _of_leader_epochs(data: bytes, _base_offset: int | None) -> SideEntries:
 
 
 def _of_checkpoint(data: bytes, _base_offset: int | None) -> SideEntries:
-    return _of_text(("topic", "partition", "offset"), *_engine.parse_offset_checkpoint(data))
+    entries, fault = _engine.parse_offset_checkpoint(data)
+    return _of_text(("topic", "partition", "offset"), [(*key, at) for key, at in entries], fault)
 
 
 def _of_partition_metadata(data: bytes, _base_offset: int | None) -> SideEntries:

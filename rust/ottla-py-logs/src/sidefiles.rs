@@ -9,7 +9,7 @@ use ottla_log::sidefiles::meta_properties::{self, Release, read_meta_properties}
 use ottla_log::sidefiles::metadata::read_partition_metadata;
 use ottla_log::sidefiles::text::TextError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 use std::collections::BTreeMap;
 
 type FaultText = (String, String, String);
@@ -18,15 +18,29 @@ fn fault_text(error: &TextError) -> FaultText {
     (error.to_string(), error.expected.clone(), error.found.clone())
 }
 
-/// The entries of an offset checkpoint as ``(topic, partition, offset)``, or what is wrong with it.
+/// The offset that a checkpoint has for a topic and a partition.
+type OffsetEntry<'py> = ((Bound<'py, PyString>, i32), i64);
+
+/// The entries of an offset checkpoint as ``((topic, partition), offset)``, or what is wrong with it.
 #[pyfunction]
-pub fn parse_offset_checkpoint(data: &[u8]) -> (Vec<(String, i32, i64)>, Option<FaultText>) {
-    match read_offset_checkpoint(data) {
-        Ok(entries) => {
-            (entries.into_iter().map(|e| (e.topic, e.partition, e.offset)).collect(), None)
-        }
-        Err(error) => (Vec::new(), Some(fault_text(&error))),
+pub fn parse_offset_checkpoint<'py>(
+    py: Python<'py>,
+    data: &[u8],
+) -> (Vec<OffsetEntry<'py>>, Option<FaultText>) {
+    let entries = match read_offset_checkpoint(data) {
+        Ok(entries) => entries,
+        Err(error) => return (Vec::new(), Some(fault_text(&error))),
+    };
+    let mut told: Vec<OffsetEntry<'py>> = Vec::with_capacity(entries.len());
+    let mut before = None;
+    for OffsetCheckpoint { topic, partition, offset } in &entries {
+        // Entries of a topic are mostly together, and share a string.
+        let shared = told.last().filter(|_| before == Some(topic));
+        let shared = shared.map_or_else(|| PyString::intern(py, topic), |((t, _), _)| t.clone());
+        told.push(((shared, *partition), *offset));
+        before = Some(topic);
     }
+    (told, None)
 }
 
 /// The bytes of an offset checkpoint of these topics, partitions and offsets.
