@@ -2,6 +2,7 @@
 
 use crate::placed::{OfPython, Placed, PlacedFindings, path_in};
 use crate::traces::FindingGroups;
+use crate::words::Words;
 use ottla_audit::events::{
     Blocked, EventLog, LogEvent, Losses, LostOffsets, Told, missing_segment,
 };
@@ -73,10 +74,11 @@ pub fn event_rows<'py>(
     let losses = losses(&told, groups, gaps)?;
     let (told, verdicts) = (&*told, &verdicts);
     let asked = Asked { findings, told, partitions, span, show, verdicts };
+    let mut words = Words::default();
     let mut made = Vec::with_capacity(groups.len());
     let keys = PyList::empty(py);
     for (number, group) in groups.iter().enumerate() {
-        let (weight, values) = asked.event(number, group, &losses)?;
+        let (weight, values) = asked.event(number, group, &losses, &mut words)?;
         keys.append((weight, number))?;
         made.push(values);
     }
@@ -158,6 +160,7 @@ impl<'py> Asked<'_, 'py> {
         number: usize,
         group: &Group,
         losses: &Losses<'_>,
+        words: &mut Words<'py>,
     ) -> PyResult<(Weight<'py>, Vec<Bound<'py, PyAny>>)> {
         let py = self.show.py();
         let unknown = || PyValueError::new_err("a group has a finding that is not there");
@@ -180,7 +183,7 @@ impl<'py> Asked<'_, 'py> {
             named.clone(),
             fault.position.unwrap_or(0),
         );
-        let values = self.values(head, group, &event, (placed, file, &loss))?;
+        let values = self.values(head, group, &event, (placed, file, &loss), words)?;
         Ok((weight, values))
     }
 
@@ -192,6 +195,7 @@ impl<'py> Asked<'_, 'py> {
         group: &Group,
         event: &LogEvent,
         beside: (Option<LogPlace<'py>>, Bound<'py, PyAny>, &LostOffsets),
+        words: &mut Words<'py>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let (placed, file, loss) = beside;
         let py = self.show.py();
@@ -207,7 +211,7 @@ impl<'py> Asked<'_, 'py> {
         };
         let lost = loss.offset_count().into_bound_py_any(py)?;
         let place = if event.is_unread { 3 } else { severity_at(group.severity) };
-        let word = |word| PyString::intern(py, word).into_any();
+        let mut word = |word| words.get(py, word);
         let (blocks, blocked) = event.blocks.unzip();
         let message = event.message.as_ref().map(|text| PyString::new(py, text).into_any());
         Ok(vec![

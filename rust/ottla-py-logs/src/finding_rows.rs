@@ -1,6 +1,7 @@
 //! Findings as rows of their table.
 
 use crate::placed::{Placed, PlacedFindings, path_in};
+use crate::words::Words;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -11,6 +12,7 @@ struct Shown<'a, 'py> {
     places: &'a Bound<'py, PyDict>,
     commands: &'a Bound<'py, PyAny>,
     visible: &'a Bound<'py, PyAny>,
+    words: Words<'py>,
 }
 
 /// Returns rows of the table of findings.
@@ -35,7 +37,8 @@ pub fn finding_rows<'py>(
     commands: &Bound<'py, PyAny>,
     visible: &Bound<'py, PyAny>,
 ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-    let shown = Shown { show, places, commands, visible };
+    let words = Words::default();
+    let mut shown = Shown { show, places, commands, visible, words };
     let known = events.iter().flatten().map(|event| Some(*event));
     let findings = findings.get().list().iter().zip(known.chain(std::iter::repeat(None)));
     findings.map(|(placed, event)| shown.row(py, placed, event)).collect()
@@ -43,7 +46,7 @@ pub fn finding_rows<'py>(
 
 impl<'py> Shown<'_, 'py> {
     fn row(
-        &self,
+        &mut self,
         py: Python<'py>,
         placed: &Placed,
         event: Option<usize>,
@@ -59,7 +62,7 @@ impl<'py> Shown<'_, 'py> {
         };
         let (topic, partition) = place.extract()?;
         let [name, severity, message, position, size, first, last, more @ .., expected, found] =
-            placed.says(py)?;
+            placed.says(py, &mut self.words)?;
         let commands = if let Some(own) = placed.commands(py) {
             self.visible.call1((own,))?
         } else {
@@ -98,7 +101,10 @@ impl<'py> Shown<'_, 'py> {
 
 /// Whether a value is nothing that anybody has to make harmless.
 fn is_plain(value: &Bound<'_, PyAny>) -> bool {
-    let is_plain = |text: &str| text.bytes().all(|byte| matches!(byte, 0x20..0x7f));
+    // Most texts are: all of one is looked at, many bytes at a time.
+    let is_plain = |text: &str| {
+        text.bytes().fold(true, |is_plain, byte| is_plain & matches!(byte, 0x20..0x7f))
+    };
     value
         .cast::<PyString>()
         .map_or_else(|_| value.is_none(), |text| text.to_str().is_ok_and(is_plain))

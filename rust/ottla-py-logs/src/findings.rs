@@ -1,5 +1,6 @@
 //! Findings, and the catalogues that explain them.
 
+use crate::words::Words;
 use ottla_audit::{Cause, ConsumerEffect, FindingKind, SideFile};
 use ottla_log::names;
 use pyo3::IntoPyObjectExt;
@@ -79,7 +80,7 @@ impl Finding {
     /// All that it says, in the order of the fields of a fault in Python.
     fn said<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let message = PyString::new(py, &self.inner.message.text());
-        PyTuple::new(py, said(py, &self.inner, message)?)
+        PyTuple::new(py, said(&self.inner, message, &mut Words::default())?)
     }
 }
 
@@ -95,15 +96,15 @@ pub(crate) fn path_of<'py>(
 /// All that a finding says, its message as Python has it, in the order of the fields of a fault in
 /// Python.
 pub(crate) fn said<'py>(
-    py: Python<'py>,
     finding: &ottla_audit::Finding,
     message: Bound<'py, PyString>,
+    words: &mut Words<'py>,
 ) -> PyResult<[Bound<'py, PyAny>; 13]> {
+    let py = message.py();
     let text = |text: &str| (!text.is_empty()).then(|| PyString::new(py, text));
     Ok([
-        // Words that Python compares with its own.
-        PyString::intern(py, finding.kind.name()).into_any(),
-        PyString::intern(py, finding.severity.name()).into_any(),
+        words.get(py, finding.kind.name()),
+        words.get(py, finding.severity.name()),
         message.into_any(),
         finding.position.into_bound_py_any(py)?,
         finding.size.into_bound_py_any(py)?,
@@ -112,7 +113,7 @@ pub(crate) fn said<'py>(
         finding.record_index.into_bound_py_any(py)?,
         finding.producer_id.into_bound_py_any(py)?,
         finding.next_good_offset.into_bound_py_any(py)?,
-        finding.cause.map(|cause| PyString::intern(py, cause.name())).into_bound_py_any(py)?,
+        finding.cause.map(|cause| words.get(py, cause.name())).into_bound_py_any(py)?,
         text(&finding.expected).into_bound_py_any(py)?,
         text(&finding.found).into_bound_py_any(py)?,
     ])

@@ -46,3 +46,4 @@ pub mod side_entries;
 pub mod sidefiles;
 pub mod traces;
 pub mod whole_logs;
+mod words;

@@ -197,6 +197,12 @@ struct RowReader<'a> {
 
 impl<'a> RowReader<'a> {
     fn number(&mut self) -> PyResult<u128> {
+        if let Some((&byte, rest)) = self.data.split_first()
+            && byte < 0x80
+        {
+            self.data = rest;
+            return Ok(byte.into());
+        }
         // Hardly a number is longer, and those of 64 bits are much cheaper.
         let mut small: u64 = 0;
         for (&byte, shift) in self.data.iter().zip((0_u32..63).step_by(7)) {

@@ -2,6 +2,7 @@
 //! made when somebody reads them.
 
 use crate::findings::{path_of, said};
+use crate::words::Words;
 use ottla_audit::traces::Fault;
 use ottla_audit::{Cause, Finding, FindingKind, Severity};
 use ottla_log::sorting::sort_by;
@@ -85,7 +86,7 @@ impl Placed {
 
     /// The fields of `PlacedFinding`.
     fn row<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mut values = Vec::from(self.says(py)?);
+        let mut values = Vec::from(self.says(py, &mut Words::default())?);
         values.extend([
             self.said(py, |said| &said.replica),
             self.said(py, |said| &said.good_replicas),
@@ -97,8 +98,12 @@ impl Placed {
     }
 
     /// What the engine could say of it, in the order of the fields of `PlacedFinding`.
-    pub(crate) fn says<'py>(&self, py: Python<'py>) -> PyResult<[Bound<'py, PyAny>; 13]> {
-        said(py, &self.finding, self.message(py))
+    pub(crate) fn says<'py>(
+        &self,
+        py: Python<'py>,
+        words: &mut Words<'py>,
+    ) -> PyResult<[Bound<'py, PyAny>; 13]> {
+        said(&self.finding, self.message(py), words)
     }
 
     /// What only Python says of it, if it does.

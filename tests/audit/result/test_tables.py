@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from ottla.audit.catalogue.finding import Finding, PlacedFinding
 from ottla.audit.result.columns import FILE_COLUMNS, TABLES, tables_markdown
-from ottla.audit.result.events import Event
 from ottla.audit.result.tables import CHUNK_ROWS, Table, json_line, jsonable
 from ottla.errors import MissingDependencyError
 from ottla.logs.columns import Row
@@ -49,10 +48,6 @@ def test_every_table_has_columns_that_are_told_apart_and_explained() -> None:
 
 def test_findings_have_the_fields_of_a_finding() -> None:
     assert Finding._fields == tuple(column.name for column in TABLES["findings"])
-
-
-def test_events_have_the_fields_of_an_event() -> None:
-    assert Event._fields == tuple(column.name for column in TABLES["events"])
 
 
 def test_a_finding_says_at_its_place_what_it_says_in_the_table() -> None:

@@ -8,13 +8,13 @@ column `event` of `findings` its number. The rules are in the engine
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ottla import _engine
 from ottla.audit.judge.packed import rows_about
 from ottla.audit.result.times import NO_TIMES, written
 from ottla.audit.result.verdict import verdict_of
-from ottla.severity import SEVERITIES, Severity
+from ottla.severity import SEVERITIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,38 +24,6 @@ if TYPE_CHECKING:
     from ottla.audit.result.times import Span
     from ottla.audit.result.verdict import Verdict
     from ottla.logs.columns import Row
-
-
-class Event(NamedTuple):
-    """A cause with the findings that show it.
-
-    The fields are columns of the table `events`; see `docs/tables.md`.
-    """
-
-    event: int
-    name: str
-    severity: Severity
-    verdict: Verdict
-    file: str | None
-    topic: str | None
-    partition: int | None
-    position: int | None
-    first_offset: int | None
-    last_offset: int | None
-    first_timestamp: int | None
-    last_timestamp: int | None
-    next_good_offset: int | None
-    offsets_lost: int
-    records_lost: int | None
-    blocks: str | None
-    blocked_offset: int | None
-    cause: str | None
-    replica: str | None
-    good_replicas: tuple[str, ...] | None
-    findings: int
-    files: tuple[str, ...]
-    action: str
-    message: str
 
 
 def make_events(

@@ -3,7 +3,10 @@
 use ottla_format::words;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write};
+
+/// Room for a sentence about a transaction.
+const USUAL_BYTES: usize = 192;
 
 /// A sentence. Of what a log may have thousands of, it is made when somebody reads it.
 #[derive(Clone, Debug)]
@@ -48,7 +51,12 @@ impl Message {
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(text),
-            Self::OpenTransaction(facts) => Cow::Owned(facts.to_string()),
+            Self::OpenTransaction(facts) => {
+                let mut text = String::with_capacity(USUAL_BYTES);
+                // A string takes whatever is written.
+                let _ = write!(text, "{facts}");
+                Cow::Owned(text)
+            }
         }
     }
 }
