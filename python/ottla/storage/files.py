@@ -192,7 +192,8 @@ class LocalFiles:
             for child in children:
                 if may_look_up and child.is_dir(follow_symlinks=False):
                     # A log directory may hold many: nothing more is asked of the system for each.
-                    entries.append(Entry(child.name, is_directory=True, size=0))
+                    fault = _fault_of(stat.S_IFDIR)
+                    entries.append(Entry(child.name, is_directory=True, size=0, fault=fault))
                     continue
                 try:
                     entry = self._entry(child.name, child.path, is_link=child.is_symlink())
