@@ -10,6 +10,7 @@ import duckdb
 import ottla
 import pyarrow.parquet as pq
 import pytest
+from ottla.audit import Finding
 from ottla.audit.result import save as save_module
 from ottla.audit.result.columns import TABLES
 from ottla.audit.result.result import SAVED_TABLES, save
@@ -68,6 +69,12 @@ def test_findings_can_be_raised(result: ottla.AuditResult) -> None:
     with pytest.raises(ottla.FindingsError, match=r"^crc-mismatch in orders-1/0") as raised:
         result.raise_for_findings()
     assert [finding["name"] for finding in raised.value.findings] == ["crc-mismatch"]
+
+
+def test_a_row_of_findings_is_a_finding(result: ottla.AuditResult) -> None:
+    (finding,) = result.findings.rows()
+    assert isinstance(finding, Finding)
+    assert (finding.name, finding.severity) == ("crc-mismatch", "error")
 
 
 def test_only_findings_as_grave_as_asked_for_are_raised(demo: Path) -> None:

@@ -6,7 +6,7 @@ which a report shows a few and an exit status none.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ottla import _engine
@@ -20,7 +20,7 @@ from ottla.text import visible_all
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ottla.audit.catalogue.finding import PlacedFinding
+    from ottla.audit.catalogue.finding import Finding, PlacedFinding
     from ottla.audit.catalogue.findings import Findings
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
@@ -51,9 +51,7 @@ class ShownFindings:
         self.counting = outcome.findings
         """The findings that count, sorted by place."""
         if selection != EVERYTHING:
-            from ottla.audit.catalogue.finding import Finding
-
-            shown = map(Finding._make, self._displayed(outcome.findings, None))
+            shown = self._displayed(outcome.findings, None)
             counting = [number for number, row in enumerate(shown) if selection.has(row)]
             self.counting = outcome.findings.some(counting)
         self._grouped = _grouped(plan, outcome, self.counting)
@@ -69,7 +67,7 @@ class ShownFindings:
         rows, _ = self._events
         yield from rows
 
-    def finding_rows(self) -> Iterator[Row]:
+    def finding_rows(self) -> Iterator[Finding]:
         """Yields the rows of the table `findings`, by file and position."""
         order, numbers = self._order, self._events[1]
         return self._displayed(self.counting.some(order), [numbers[index] for index in order])
@@ -113,11 +111,13 @@ class ShownFindings:
         found = {p.directory: p for p in self._plan.partitions if p.directory in wanted}
         return {directory: (p.topic, p.partition) for directory, p in found.items()}
 
-    def _displayed(self, findings: Findings, events: Sequence[int] | None) -> Iterator[Row]:
+    def _displayed(self, findings: Findings, events: Sequence[int] | None) -> Iterator[Finding]:
         """Yields findings as tables have them, each with the number of its event."""
+        from ottla.audit.catalogue.finding import Finding
+
         for start in range(0, len(findings), CHUNK_ROWS):
             some = range(start, min(start + CHUNK_ROWS, len(findings)))
-            yield from _engine.finding_rows(
+            rows = _engine.finding_rows(
                 findings.found.some(some),
                 None if events is None else events[some.start : some.stop],
                 self._paths,
@@ -125,6 +125,7 @@ class ShownFindings:
                 commands_at,
                 visible_all,
             )
+            yield from map(partial(tuple.__new__, Finding), rows)
 
     def _file_of(self, placed: PlacedFinding) -> str | None:
         return None if placed.path is None else self._paths[placed.path][0]
