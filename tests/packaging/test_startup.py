@@ -4,11 +4,13 @@ import pickle
 import resource
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import ottla
 import pytest
 from ottla import cli
+from support.logs import write_log_directory
 
 OURS = {
     "ottla",
@@ -70,6 +72,20 @@ def test_a_verb_loads_no_other() -> None:
     verbs = {f"ottla.cli.{verb}" for verb in cli.VERBS}
     assert loaded & verbs == {"ottla.cli.serve"}
     assert not loaded & {"ottla.audit.pipeline", "ottla.logs", "ottla.storage", "rich", "numpy"}
+
+
+def test_an_audit_of_sound_logs_does_not_load_what_findings_events_and_advice_are_made_of(
+    tmp_path: Path,
+) -> None:
+    logs = write_log_directory(tmp_path / "logs")
+    loaded = loaded_by(f"from ottla.cli import run; assert run(['audit', {str(logs)!r}]) == 0")
+    assert "ottla.audit.pipeline" in loaded
+    assert not loaded & {
+        "ottla.audit.advice",
+        "ottla.audit.catalogue.finding",
+        "ottla.audit.result.events",
+        "ottla.audit.result.grouped",
+    }
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,9 @@ class ShownFindings:
 
     def _displayed(self, findings: Findings, events: Sequence[int] | None) -> Iterator[Finding]:
         """Yields findings as tables have them, each with the number of its event."""
+        if not findings:
+            # What a finding is made of is loaded with the first one.
+            return
         from ottla.audit.catalogue.finding import Finding
 
         for start in range(0, len(findings), CHUNK_ROWS):
