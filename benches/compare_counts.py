@@ -14,7 +14,6 @@ from benches.growth import DIMENSIONS
 from benches.instructions import AUDIT, EACH, Slope, grown, python, starts
 from benches.output import instructions, log
 
-_GROWN = ("segments", "producers", "open transactions")
 _BATCHES = 200, 1_200
 
 Count = Callable[[Path | None], dict[str, int]]
@@ -37,10 +36,9 @@ def _counted() -> Iterator[Count]:
     yield starts
     for name, slope in EACH.items():
         yield partial(_one_more, name, slope)
-    for name in _GROWN:
-        first = DIMENSIONS[name][1]
-        slope = Slope(partial(grown, name), first, 3 * first, python(AUDIT), 0)
-        yield partial(_one_more, f"{name}, one more, audited", slope)
+    first = DIMENSIONS["segments"][1]
+    segment = Slope(partial(grown, "segments"), first, 3 * first, python(AUDIT), 0)
+    yield partial(_one_more, "segment", segment)
     batches = ("--table-format", "jsonl", "--batches", "--output")
     yield partial(_outputs, "--output, a batch", ("--output",))
     yield partial(_outputs, "--output with batches in JSON lines, a batch", batches)

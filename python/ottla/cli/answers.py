@@ -177,7 +177,8 @@ def _withheld(events: Iterable[Event]) -> Iterator[Line]:
     """Yields the logs whose records a broker deletes below a log start that no broker has moved."""
     logs = [_partition(event) for event in events if event["name"] == UNEXPLAINED_LOG_START]
     if logs:
-        text = f"segments below the log start offset are deleted, readable ones: {_few(logs)}."
+        withheld = "readable records below the log start offset stay withheld"
+        text = f"{withheld}, and segments that hold no others are deleted: {_few(logs)}."
         yield "Next start", text, "warning"
 
 

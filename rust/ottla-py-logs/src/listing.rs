@@ -25,10 +25,11 @@ type Described<'py> = (
     Bound<'py, PyTuple>,
 );
 
-/// Lists directories of this machine, a list of some at a time, each as what tells it from others (``None`` where the system has no
-/// number for it), what its name says (see :func:`parse_partition_name`), names and sizes of its files and
-/// the base offsets of its live segments. ``None`` for one that is no partition's by what it holds, that
-/// has anything in it but regular files, or that cannot be read: of these there is more to tell.
+/// Lists directories of this machine, a list of some at a time, each as what tells it from others
+/// (``None`` where the system has no number for it), what its name says (see
+/// :func:`parse_partition_name`), names and sizes of its files and the base offsets of its live segments.
+/// ``None`` for one that is no partition's by what it holds, that has anything in it but regular files, or
+/// that cannot be read: of these there is more to tell.
 ///
 /// Args:
 ///     directories: their paths.
