@@ -35,6 +35,16 @@ def wait_until_gone(admin: Admin, topic: str) -> None:
         time.sleep(0.05)
 
 
+def wait_until_set(admin: Admin, resource: ConfigResource, name: str, value: str) -> None:
+    """The controller takes a configuration, and brokers that describe it hear of that later."""
+    deadline = time.monotonic() + WITHIN_S
+    while (
+        found := admin.describe_configs([resource]).check()[resource].entries[name].value
+    ) != value:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.05)
+
+
 def look_after_topics(admin: Admin) -> None:
     created = admin.create_topics([NewTopic("orders", 2), NewTopic("gone", 1)]).check()
     assert created["orders"].partition_count in {2, -1}
@@ -45,8 +55,7 @@ def look_after_topics(admin: Admin) -> None:
     assert len(admin.describe_topics(["orders"]).check()["orders"].partitions) == 3
     resource = ConfigResource(ResourceType.TOPIC, "orders")
     admin.alter_configs({resource: {"retention.ms": "86400000"}}).check()
-    entries = admin.describe_configs([resource]).check()[resource].entries
-    assert entries["retention.ms"].value == "86400000"
+    wait_until_set(admin, resource, "retention.ms", "86400000")
     broker = ConfigResource(ResourceType.BROKER, "1")
     assert admin.describe_configs([broker]).check()[broker].entries
 

@@ -7,7 +7,7 @@ from client.admin.test_admin_core import World, coordinated
 from client.admin.test_versions import OPERATIONS
 from ottla.client.admin.offsets import ListGroupOffsets
 from ottla.client.admin.operation import Operation
-from ottla.client.errors import KafkaError
+from ottla.client.errors import KafkaError, KafkaTimeoutError
 from ottla.protocol.messages import create_topics, describe_configs, list_offsets, offset_fetch
 from support.scripted_cluster import messages_of
 
@@ -74,3 +74,22 @@ def test_an_answer_about_something_else_ends_a_call(operation: Operation[Any, An
     if isinstance(operation, ListGroupOffsets):
         assert str(found) == "the answer to list_group_offsets does not have g"
     assert world.core.next_deadline_ms() != 0
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: type(one).__name__)
+def test_a_cluster_whose_brokers_have_not_registered_yet_is_asked_again(
+    operation: Operation[Any, Any],
+) -> None:
+    world = answering({})
+    starting = 3
+
+    def metadata(request: Any, version: int) -> Any:
+        told = world.cluster.metadata(request, version)
+        if len(world.cluster.asked("Metadata")) <= starting:
+            told.brokers, told.controller_id = [], -1
+        return told
+
+    world.cluster.on("Metadata", metadata)
+    found = outcome(world, operation)
+    errors = [found] if isinstance(found, KafkaError) else getattr(found, "errors", {}).values()
+    assert not [error for error in errors if isinstance(error, KafkaTimeoutError)]

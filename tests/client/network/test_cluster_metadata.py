@@ -78,6 +78,23 @@ def test_after_an_old_answer_metadata_is_asked_for_again() -> None:
     assert metadata.leader("t", 0) == Leader(2, 6)
 
 
+def test_a_leader_that_no_address_is_told_of_is_asked_for_again() -> None:
+    cluster = ScriptedCluster(nodes=2, topics={"t": 1})
+    metadata = cluster.network.metadata
+
+    def answer(request: Any, version: int) -> MetadataResponse:
+        told = cluster.metadata(request, version)
+        if len(cluster.asked("Metadata")) < 3:
+            told.brokers = [one for one in told.brokers if one.node_id == 1]
+        return told
+
+    cluster.leaders["t", 0] = (2, 5)
+    cluster.on("Metadata", answer)
+    metadata.add_topics(frozenset({"t"}))
+    cluster.run(lambda: 2 in metadata.nodes, max_ms=5_000)
+    assert metadata.leader("t", 0) == Leader(2, 5)
+
+
 def test_a_partition_that_was_created_anew_begins_with_any_leader_epoch() -> None:
     cluster = knowing(leader_epoch=5, partition_epoch=3, largest=9)
     recreated: list[tuple[str, int]] = []

@@ -261,15 +261,19 @@ class ClusterMetadata:
 
     @property
     def is_complete(self) -> bool:
-        """Whether each topic of interest is known, without an error that passes, and is led."""
-        return all(
+        """Whether brokers are known, and each topic of interest, without an error that passes.
+
+        A broker that has just started tells of no brokers, itself included, until the controller
+        has told it of them. Nor is a topic known whose leader has no address.
+        """
+        return bool(self.nodes) and all(
             name in self._topics and self._is_settled(self._topics[name]) for name in self.interest
         )
 
     def _is_settled(self, topic: _Topic) -> bool:
         if topic.error_code:
             return topic.error_code not in _PASSING
-        return all(one.leader_id >= 0 for one in topic.partitions.values())
+        return all(self.node(one.leader_id) is not None for one in topic.partitions.values())
 
     def _keep(self, topics: frozenset[str]) -> None:
         for name in self._topics.keys() - topics:
