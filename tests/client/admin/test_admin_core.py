@@ -293,6 +293,65 @@ def test_without_a_broker_a_call_times_out_and_says_why() -> None:
         world.call(ListGroups([], []), timeout_ms=5_000)
 
 
+@pytest.mark.parametrize(
+    ("operation", "told", "why"),
+    [
+        (
+            CreateTopics([NewTopic("a")], validate_only=False),
+            {"brokers": [], "controller_id": -1},
+            "create_topics of a took longer than 5000 ms: brokers answer, but tell of no brokers",
+        ),
+        (
+            ListGroups([], []),
+            {"brokers": [], "controller_id": -1},
+            "list_groups took longer than 5000 ms: brokers answer, but tell of no brokers",
+        ),
+        (
+            CreateTopics([NewTopic("a")], validate_only=False),
+            {"controller_id": -1},
+            ": the cluster has no controller; there are brokers [1, 2]",
+        ),
+        (
+            CreateTopics([NewTopic("a")], validate_only=False),
+            {"controller_id": 7},
+            ": the cluster has no controller among brokers [1, 2]: it is to be 7",
+        ),
+        (
+            ListOffsets({TopicPartition("t", 0): OffsetSpec.LATEST}, read_committed=False),
+            {"leader_id": -1},
+            ": partition 0 of topic t has no leader; there are brokers [1, 2]",
+        ),
+        (
+            ListOffsets({TopicPartition("t", 0): OffsetSpec.LATEST}, read_committed=False),
+            {"leader_id": 3},
+            ": partition 0 of topic t has no leader among brokers [1, 2]: it is to be 3",
+        ),
+    ],
+)
+def test_who_waited_in_vain_is_told_what_the_cluster_lacks(
+    operation: Operation[Any, Any], told: dict[str, Any], why: str
+) -> None:
+    world = World(nodes=2, topics={"t": 1})
+
+    def answer(request: Any, version: int) -> Any:
+        response = world.cluster.metadata(request, version)
+        response.brokers = told.get("brokers", response.brokers)
+        response.controller_id = told.get("controller_id", response.controller_id)
+        for topic in response.topics:
+            for partition in topic.partitions:
+                partition.leader_id = told.get("leader_id", partition.leader_id)
+        return response
+
+    world.cluster.on("Metadata", answer)
+    try:
+        results = world.call(operation, timeout_ms=5_000)
+        (error,) = results.errors.values()
+    except KafkaTimeoutError as raised:
+        error = raised
+    assert isinstance(error, KafkaTimeoutError)
+    assert why in str(error)
+
+
 def groups_of(name: str) -> Any:
     return lambda *_: list_groups.ListGroupsResponse(
         groups=[list_groups.ListedGroup(group_id=name, protocol_type="consumer")]

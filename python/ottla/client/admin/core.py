@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.admin.arguments import whole
-from ottla.client.admin.operation import AGAIN, Operation, Outcome, Route
+from ottla.client.admin.operation import AGAIN, Controller, Operation, Outcome, Route
 from ottla.client.admin.routes import Routes
 from ottla.client.errors import (
     ApiError,
@@ -147,7 +147,11 @@ class AdminCore:
     def _time_out(self, call: _Running) -> None:
         left = {None: _Key()} if call.keys is None else call.keys
         for name, key in left.items():
-            why = key.error or self.network.last_failure()
+            why: Exception | str | None = key.error or self.network.last_failure()
+            if why is None and not key.is_under_way:
+                # Without keys, it is the brokers that are waited for: so is the controller.
+                route = Controller() if call.keys is None else call.operation.route(name)
+                why = self._routes.obstacle(route)
             about = "" if name is None else f" of {_named(name)}"
             call.outcomes[name] = KafkaTimeoutError(
                 f"{call.operation.name}{about} took longer than {call.timeout_ms} ms"

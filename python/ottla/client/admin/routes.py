@@ -95,6 +95,29 @@ class Routes:
             self._wrong[route] = self._network.metadata.update_count
             self._network.metadata.request_update()
 
+    def obstacle(self, route: Route) -> str | None:
+        """Returns why it is not known where a route leads, for who waited in vain."""
+        metadata = self._network.metadata
+        if isinstance(route, Anywhere) or not metadata.update_count:
+            return None
+        if not metadata.nodes:
+            return "brokers answer, but tell of no brokers, as one does that has not started wholly"
+        if isinstance(route, Controller):
+            node_id = metadata.controller_id
+            who = "the cluster has no controller"
+        elif isinstance(route, LeaderOf):
+            topic, partition = route.partition
+            leader = metadata.leader(topic, partition)
+            node_id = -1 if leader is None else leader.node_id
+            who = f"partition {partition} of topic {topic} has no leader"
+        else:
+            return None
+        if node_id < 0:
+            return f"{who}; there are brokers {sorted(metadata.nodes)}"
+        if node_id not in metadata.nodes:
+            return f"{who} among brokers {sorted(metadata.nodes)}: it is to be {node_id}"
+        return None
+
     def _leader(self, route: LeaderOf) -> tuple[bool, int | None]:
         metadata = self._network.metadata
         topic, partition = route.partition
