@@ -13,6 +13,7 @@
 use crate::attributes::{CODEC_MASK, Compression, LOG_APPEND_TIME, TimestampType};
 use crate::error::{Error, ErrorKind, Field, Result};
 use crate::header::{LOG_OVERHEAD, MIN_SIZE, field, read_i32, read_i64};
+use ottla_kernels::gzip::crc32;
 
 /// Bytes of the smallest body of magic 0: no key and no value.
 pub const MIN_BODY_BYTES: usize = 14;
@@ -79,7 +80,7 @@ pub struct LegacyRecord<'a> {
 /// Stored and computed CRC-32 of a body; `None` where it is too short for them.
 pub fn checksums(body: &[u8]) -> Option<(u32, u32)> {
     let stored = read_i32(body, CRC)? as u32;
-    Some((stored, crc32fast::hash(body.get(MAGIC..)?)))
+    Some((stored, crc32(0, body.get(MAGIC..)?)))
 }
 
 /// Refuses a body that is too short or whose stored checksum is not that of its bytes.

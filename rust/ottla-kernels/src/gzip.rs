@@ -1,4 +1,4 @@
-//! gzip members, by libdeflate.
+//! gzip members and their checksum, by libdeflate.
 
 use libdeflate_sys as sys;
 use std::fmt;
@@ -107,6 +107,21 @@ impl Drop for Decompressor {
         // SAFETY: it came from libdeflate and is not used after this.
         unsafe { sys::libdeflate_free_decompressor(self.0.as_ptr()) };
     }
+}
+
+/// The CRC-32 of gzip and of batches below magic 2, going on from that of the bytes before, or from 0.
+///
+/// # Examples
+///
+/// ```
+/// use ottla_kernels::gzip::crc32;
+///
+/// assert_eq!(crc32(0, b"123456789"), 0xcbf4_3926);
+/// assert_eq!(crc32(crc32(0, b"1234"), b"56789"), 0xcbf4_3926);
+/// ```
+pub fn crc32(before: u32, data: &[u8]) -> u32 {
+    // SAFETY: the pointer and the size are those of the slice.
+    unsafe { sys::libdeflate_crc32(before, data.as_ptr().cast(), data.len()) }
 }
 
 /// One gzip member of `input`, at level 1 (fast) to 12 (small); `None` for another level.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::Random;
-use ottla_kernels::gzip::{Decompressor, GzipError, Member, compress};
+use ottla_kernels::gzip::{Decompressor, GzipError, Member, compress, crc32};
 
 /// What Kafka wrote for "hello hello hello hello".
 const GOLDEN: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\xcbH\xcd\xc9\xc9W\xc8@'\x01\xe3Q=\x8d\x17\x00\x00\x00";
@@ -65,4 +65,25 @@ fn what_every_level_compresses_reads_back() {
         }
     }
     assert_eq!((compress(0, b""), compress(13, b"")), (None, None));
+}
+
+/// By its definition, bit by bit.
+fn naive_crc32(data: &[u8]) -> u32 {
+    !data.iter().fold(!0u32, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+            if crc & 1 == 0 { crc >> 1 } else { (crc >> 1) ^ 0xedb8_8320 }
+        })
+    })
+}
+
+#[test]
+fn the_checksum_is_that_of_the_definition_at_every_length_and_in_any_two_pieces() {
+    let mut random = Random::new(11);
+    for size in (0..=600).chain([4095, 70_001]) {
+        let data = random.bytes(size);
+        let wanted = naive_crc32(&data);
+        assert_eq!(crc32(0, &data), wanted, "{size} bytes");
+        let (first, rest) = data.split_at(random.below(size as u64 + 1) as usize);
+        assert_eq!(crc32(crc32(0, first), rest), wanted, "{size} bytes in two pieces");
+    }
 }

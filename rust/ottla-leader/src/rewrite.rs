@@ -13,6 +13,7 @@ use ottla_format::header::{
 };
 use ottla_format::legacy;
 use ottla_kernels::BatchHeader;
+use ottla_kernels::gzip::crc32;
 
 /// Attribute bits with a meaning; Kafka drops the others where it writes attributes anew.
 const KNOWN_ATTRIBUTES: u16 =
@@ -130,7 +131,7 @@ pub(crate) fn stamp_legacy(entry: &mut [u8], stamp: &Stamp) {
     let attributes = u16::from(attributes) & CODEC_MASK;
     entry[ATTRIBUTES] = with_type(attributes, stamp.timestamp_type) as u8;
     entry[TIMESTAMP..TIMESTAMP_END].copy_from_slice(&stamp.max_timestamp.to_be_bytes());
-    let crc = crc32fast::hash(&entry[MAGIC..]);
+    let crc = crc32(0, &entry[MAGIC..]);
     entry[CRC..MAGIC].copy_from_slice(&crc.to_be_bytes());
 }
 

@@ -8,6 +8,7 @@ use crate::compression::Codecs;
 use crate::header::{LOG_OVERHEAD, NONE, field};
 use crate::legacy::MIN_BODY_BYTES_V1;
 use crate::limits::MAX_BUILT_BYTES;
+use ottla_kernels::gzip::crc32;
 
 /// The fields of a message set that its records do not decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,7 +183,7 @@ impl LegacyEntry<'_> {
             out.extend_from_slice(part.unwrap_or_default());
         }
         let size = (out.len() - crc_at) as u32;
-        let crc = crc32fast::hash(&out[covered_at..]);
+        let crc = crc32(0, &out[covered_at..]);
         out[size_at..crc_at].copy_from_slice(&size.to_be_bytes());
         out[crc_at..covered_at].copy_from_slice(&crc.to_be_bytes());
     }

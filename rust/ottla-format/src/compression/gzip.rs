@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use ottla_kernels::gzip::{Decompressor, GzipError, Member};
+use ottla_kernels::gzip::{Decompressor, GzipError, Member, crc32};
 
 use super::arena::{Arena, Fault};
 use crate::clients::ClientFault;
@@ -122,7 +122,7 @@ pub(super) fn header(input: &[u8]) -> Option<(u8, usize)> {
     if flags & HEADER_CRC != 0 {
         let covered = input.get(..input.len().checked_sub(rest.len())?)?;
         let (stored, behind) = rest.split_first_chunk()?;
-        (u16::from_le_bytes(*stored) == crc32fast::hash(covered) as u16).then_some(())?;
+        (u16::from_le_bytes(*stored) == crc32(0, covered) as u16).then_some(())?;
         rest = behind;
     }
     Some((flags, input.len().checked_sub(rest.len())?))

@@ -1,6 +1,7 @@
 //! The checksum of a batch that memory should not hold whole, taken piece by piece.
 
 use ottla_format::header::{CRC_START, HEADER_UP_TO_MAGIC, LOG_OVERHEAD, read_i32};
+use ottla_kernels::gzip::crc32;
 
 /// Where the CRC-32C stands in a batch of magic 2.
 const CRC_POSITION: usize = 17;
@@ -8,12 +9,12 @@ const CRC_POSITION: usize = 17;
 /// The checksum of a batch under way: CRC-32C from magic 2 on, CRC-32 below.
 pub(super) enum Checksum {
     Castagnoli(u32),
-    Legacy(crc32fast::Hasher),
+    Legacy(u32),
 }
 
 impl Checksum {
     pub(super) fn new(magic: i8) -> Self {
-        if magic >= 2 { Self::Castagnoli(!0) } else { Self::Legacy(crc32fast::Hasher::new()) }
+        if magic >= 2 { Self::Castagnoli(!0) } else { Self::Legacy(0) }
     }
 
     /// What the head of a batch says the checksum is.
@@ -34,14 +35,14 @@ impl Checksum {
     pub(super) fn update(&mut self, bytes: &[u8]) {
         match self {
             Self::Castagnoli(crc) => *crc = extend_crc32c(*crc, bytes),
-            Self::Legacy(hasher) => hasher.update(bytes),
+            Self::Legacy(crc) => *crc = crc32(*crc, bytes),
         }
     }
 
     pub(super) fn finish(self) -> u32 {
         match self {
             Self::Castagnoli(crc) => !crc,
-            Self::Legacy(hasher) => hasher.finalize(),
+            Self::Legacy(crc) => crc,
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::source::Window;
 use ottla_format::header::{CRC_START, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, field, read_i32};
 use ottla_format::legacy;
+use ottla_kernels::gzip::crc32;
 
 /// How far the end of such a batch is searched for.
 const MAX_BYTES: u64 = 8 << 20;
@@ -48,17 +49,13 @@ pub(crate) struct SizeProof {
 
 enum RunningCrc {
     Castagnoli(u32),
-    Legacy(crc32fast::Hasher),
+    Legacy(u32),
 }
 
 impl SizeProof {
     pub(crate) fn new(stored: Option<StoredCrc>) -> Self {
         let is_legacy = stored.is_some_and(|stored| stored.is_legacy);
-        let crc = if is_legacy {
-            RunningCrc::Legacy(crc32fast::Hasher::new())
-        } else {
-            RunningCrc::Castagnoli(0)
-        };
+        let crc = if is_legacy { RunningCrc::Legacy(0) } else { RunningCrc::Castagnoli(0) };
         Self { stored, hashed_to: stored.map_or(0, |stored| stored.start), crc }
     }
 
@@ -72,9 +69,9 @@ impl SizeProof {
         let size = end.saturating_sub(self.hashed_to) as usize;
         let Some(covered) = window.hold(self.hashed_to, size).get(..size) else { return false };
         let computed = match &mut self.crc {
-            RunningCrc::Legacy(hasher) => {
-                hasher.update(covered);
-                hasher.clone().finalize()
+            RunningCrc::Legacy(crc) => {
+                *crc = crc32(*crc, covered);
+                *crc
             }
             RunningCrc::Castagnoli(crc) => {
                 *crc = join_crc32c(*crc, ottla_kernels::crc32c(covered), size as u64);
