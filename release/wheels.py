@@ -47,6 +47,10 @@ WHEELS = (
     Wheel("aarch64-musllinux", "aarch64-unknown-linux-musl", "musllinux_1_2"),
 )
 
+# Zig's clang makes a smaller zstd of it, which decompresses as gcc's does, an eighth faster than
+# its own for speed, and compresses as fast. Gcc's is a fifth slower: so it is not in `Cargo.toml`.
+SMALL_ZSTD = 'profile.release.package.zstd-sys.opt-level="s"'
+
 
 class MissingStandardLibraryError(Exception):
     """Rust's standard library for a target is neither here nor to be had."""
@@ -93,7 +97,8 @@ def build(wheel: Wheel) -> None:
     variables = environment(*standard_library(wheel.target))
     if wheel.target.endswith("musl"):
         variables["CARGO_ENCODED_RUSTFLAGS"] += "\x1f-Ctarget-feature=-crt-static"
-    maturin(["--zig", "--target", wheel.target, "--compatibility", wheel.platform], variables)
+    how = ["--zig", "--target", wheel.target, "--compatibility", wheel.platform]
+    maturin([*how, "--config", SMALL_ZSTD], variables)
 
 
 def maturin(arguments: list[str], variables: dict[str, str]) -> None:
