@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from ottla.audit.judge.coordinators import ReadAnswer, ReadRequest
     from ottla.audit.judge.judge import JudgedLog
     from ottla.audit.judge.restarts import StartRequest
-    from ottla.audit.plan.plan import Log, Plan
+    from ottla.audit.plan.logs import Log
+    from ottla.audit.plan.plan import Plan
     from ottla.audit.result.result import AuditResult
     from ottla.logs.checkpoints import Checkpoints
     from ottla.logs.columns import Row

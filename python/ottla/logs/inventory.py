@@ -75,6 +75,14 @@ class Partition(NamedTuple):
         return tuple(file for file in self.files_of(SEGMENTS) if file.state == "live")
 
     @property
+    def plain_segments(self) -> tuple[int, ...] | None:
+        """Which of the names are the segments, if all of these are live and the names tell all.
+
+        None if there are others, or the snapshot of a quorum, or only some files were given.
+        """
+        return None if self.odd_files or not self.is_whole else _plain_segments(self.names)
+
+    @property
     def has_segments(self) -> bool:
         """Whether there is a live segment."""
         return any(file.state == "live" for file in self.files_of(SEGMENTS))
@@ -171,6 +179,15 @@ def _places_of(
 ) -> tuple[tuple[int, Said], ...]:
     """Returns which of the names are of some kinds, and what they say: mostly those asked last."""
     return tuple((at, said) for at, said in enumerate(said_by(names)) if said[0] in kinds)
+
+
+@lru_cache(maxsize=2)
+def _plain_segments(names: tuple[bytes, ...]) -> tuple[int, ...] | None:
+    places = _places_of(names, ("segment", "metadata-snapshot"))
+    plain = ("segment", "live")
+    if any(said[:2] != plain or said[2] is None for _, said in places):
+        return None
+    return tuple(at for at, _ in places)
 
 
 @lru_cache(maxsize=2)

@@ -13,7 +13,8 @@ import pytest
 from ottla._engine import Chunk, Segment
 from ottla.audit.judge.collector import Outcome
 from ottla.audit.pipeline import carry_out
-from ottla.audit.plan.plan import ENDLESS, make_plan
+from ottla.audit.plan.logs import ENDLESS
+from ottla.audit.plan.plan import make_plan
 from ottla.audit.result.result import make_result
 from ottla.audit.run import scan
 from ottla.audit.run.threads import ThreadRunner

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.judge import JudgedLog
     from ottla.audit.judge.whole import WholeLog
-    from ottla.audit.plan.plan import Log, Plan
+    from ottla.audit.plan.logs import Log
+    from ottla.audit.plan.plan import Plan
     from ottla.logs.checkpoints import Checkpoints
     from ottla.logs.columns import Row
     from ottla.logs.inventory import FileEntry, Inventory, Partition
@@ -194,9 +195,10 @@ def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[PlacedFinding]
     for unreadable in inventory.unreadable:
         missing = unreadable.reason + near_paths(unreadable.path)
         yield _unreadable(inventory, unreadable.path, missing, None)
-    for log in plan.logs:
-        if not reasons and log.partition is not None and not log.partition.odd_files:
+    for index, partition in enumerate(plan.logs.partitions()):
+        if not reasons and partition is not None and not partition.odd_files:
             continue
+        log = plan.logs[index]
         for file in log.files:
             reason = file.fault or reasons.get(file.path)
             if reason is not None:

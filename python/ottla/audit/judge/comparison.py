@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.plan.copies import Copies
-    from ottla.audit.plan.plan import Log
+    from ottla.audit.plan.logs import Log
     from ottla.logs.checkpoints import Checkpoints
     from ottla.logs.inventory import Inventory, Partition
 
@@ -46,10 +46,11 @@ class Comparison:
 
     def wants(self, log: Log) -> bool:
         """Whether a log is to be compared: the complete log of a partition with copies."""
-        if not self._groups:
-            return False
-        partition = log.partition if log.is_whole else None
-        return partition is not None and partition.directory in self._groups
+        return log.is_whole and log.partition is not None and self.has(log.partition)
+
+    def has(self, partition: Partition) -> bool:
+        """Whether a partition has copies."""
+        return bool(self._groups) and partition.directory in self._groups
 
     def add(self, log: Log, scan: _engine.PartitionScan | None) -> None:
         """Adds the scan of all segments of a log, None if some could not be read."""

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.collector import Outcome, TableRows
-    from ottla.audit.plan.plan import Log, Plan
+    from ottla.audit.plan.logs import Log
+    from ottla.audit.plan.plan import Plan
     from ottla.logs.inventory import Partition
     from ottla.logs.releases import Releases
     from ottla.storage import Place
@@ -198,13 +199,14 @@ def _read(
     partitions: list[Partition] = []
     requests: list[ReadRequest] = []
     place = plan.inventory.files.place
+    owners = plan.logs.partitions()
     for topic in INTERNAL_TOPICS:
         logs: dict[bytes, Log] = {
-            log.partition.directory: log
-            for log in plan.logs
-            if log.partition is not None
-            and log.partition.topic == topic
-            and log.is_whole
+            partition.directory: log
+            for index, partition in enumerate(owners)
+            if partition is not None
+            and partition.topic == topic
+            and (log := plan.logs[index]).is_whole
             and not any(file.fault for file in log.files)
         }
         replicas = (p for log in logs.values() if (p := log.partition))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ottla.audit.judge.context import Surroundings
-    from ottla.audit.plan.plan import Log
+    from ottla.audit.plan.logs import Log
     from ottla.logs.inventory import Inventory
 
     Scans: TypeAlias = Mapping[int, _engine.SegmentScan]

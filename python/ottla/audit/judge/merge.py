@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ottla.audit.judge.context import Surroundings
-    from ottla.audit.plan.plan import Log
+    from ottla.audit.plan.logs import Log
     from ottla.logs.inventory import FileEntry
     from ottla.logs.names import FileKind
     from ottla.storage import Files, Place

@@ -15,7 +15,7 @@ from ottla import _engine
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
-    from ottla.audit.plan.plan import Log
+    from ottla.audit.plan.logs import Logs
     from ottla.logs.columns import Row
     from ottla.logs.inventory import Partition
 
@@ -74,7 +74,7 @@ class PackedLogs:
     Only one thread at a time may add; once all are added, reading is in the order of the plan.
     """
 
-    def __init__(self, logs: Sequence[Log]) -> None:
+    def __init__(self, logs: Logs) -> None:
         self._logs = logs
         self._packed: list[_engine.PackedLog | None] = [None] * len(logs)
 
@@ -126,10 +126,10 @@ class PackedLogs:
         Those of partitions outside the directories stay packed.
         """
         columns = _COLUMNS[table]
-        for log, partition, values in self._unpacked(table, directories):
+        for index, partition, values in self._unpacked(table, directories):
             row = dict(zip(columns, values, strict=True))
             if "file" in row:
-                row["file"] = log.files[row["file"]].path
+                row["file"] = self._path(index, row["file"])
             yield partition, row
 
     def rows_in(
@@ -148,25 +148,28 @@ class PackedLogs:
         file_at = known.index("file") if "file" in known else None
         wanted = itemgetter(*(known.index(column) for column in columns))
         more = beside.values if beside.columns else None
-        for log, partition, values in self._unpacked(table):
+        for index, partition, values in self._unpacked(table):
             row = [*values, partition.topic, partition.partition]
             if file_at is not None:
-                row[file_at] = show(log.files[row[file_at]].path)
+                row[file_at] = show(self._path(index, row[file_at]))
             if more is not None:
                 row += more(partition, values)
             yield wanted(row)
 
     def _unpacked(
         self, table: str, directories: Container[bytes] | None = None
-    ) -> Iterator[tuple[Log, Partition, Row]]:
-        """Yields the rows of a table as the engine has them."""
-        for log, packed in zip(self._logs, self._packed, strict=True) if self.count(table) else ():
-            partition = log.partition
+    ) -> Iterator[tuple[int, Partition, Row]]:
+        """Yields the rows of a table as the engine has them, each with the index of its log."""
+        for index, partition in enumerate(self._logs.partitions() if self.count(table) else ()):
+            packed = self._packed[index]
             if partition is None or packed is None:
                 continue
             if directories is None or partition.directory in directories:
                 for values in _all_rows(partial(packed.rows, table)):
-                    yield log, partition, values
+                    yield index, partition, values
+
+    def _path(self, index: int, file_index: int) -> bytes:
+        return self._logs[index].files[file_index].path
 
 
 def _all_rows(unpacked: Callable[[int], Sequence[Row] | None]) -> Iterator[Row]:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ottla.audit.judge.context import Surroundings
-    from ottla.audit.plan.plan import Log
     from ottla.logs.inventory import Partition
 
     WholeLog: TypeAlias = tuple[_engine.PackedLog, str | None, _engine.PlacedFindings | None]
@@ -28,15 +27,12 @@ MAX_BYTES = 8 << 20
 """Of logs that are judged at once: as much as a thread reads before it looks whether to stop."""
 
 
-def may_be_judged_whole(log: Log) -> bool:
-    """Whether a log is small, whole and on this machine, so that the engine may judge it alone.
+def may_be_judged_whole(partition: Partition) -> bool:
+    """Whether the engine may judge the log of a partition alone, which is all of it and local.
 
-    Of a local log; its copies are not asked about.
+    Its copies are not asked about.
     """
-    partition = log.partition
-    if partition is None or partition.topic is None or not (log.is_live and log.is_whole):
-        return False
-    if not partition.is_whole or partition.odd_files:
+    if partition.topic is None or not partition.is_whole or partition.odd_files:
         return False
     return sum(partition.sizes) <= MAX_BYTES
 

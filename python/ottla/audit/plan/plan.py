@@ -9,12 +9,13 @@ import os
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla import _engine
 from ottla.arguments import of_kinds
+from ottla.audit.plan.logs import FEW_FILES, Log, Logs, Tasks
 from ottla.logs.listing import take_inventory
-from ottla.logs.names import CONSUMER_OFFSETS, display, topic_patterns
+from ottla.logs.names import display, topic_patterns
 from ottla.logs.near import near_paths
 from ottla.storage import HeldFiles, files_within
 
@@ -24,14 +25,7 @@ if TYPE_CHECKING:
     from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.plan.copies import Copies
     from ottla.logs.inventory import FileEntry, Inventory, LogDirectory, Partition
-    from ottla.logs.names import FileKind
     from ottla.storage import Source
-
-ENDLESS = 2**63 - 1
-"""A position after the end of every file."""
-
-INDEXES = ("offset-index", "time-index", "transaction-index")
-
 
 SPLIT_BYTES = 64 << 20
 """Size of the ranges into which larger files are split for several threads: small enough for
@@ -41,78 +35,15 @@ MIN_SPLIT_BYTES = 64 << 10
 """Below this size, most of the work would be batches read on both sides of a split."""
 
 
-class ScanTask(NamedTuple):
-    """A file to be scanned from start to end, in one pass or in ranges."""
-
-    file: FileEntry
-    base_offset: int | None
-    next_base_offset: int | None
-    is_active: bool
-    log: int
-    """Index into `Plan.logs`."""
-    file_index: int
-    """Index into the files of that log."""
-    split_bytes: int | None = None
-    """Size of each range; `None` for one pass."""
-
-    @property
-    def ranges(self) -> Sequence[tuple[int, int]]:
-        """Start and stop position of each range; the last one extends to the end of the file."""
-        if self.split_bytes is None or self.file.size <= self.split_bytes:
-            return [(0, ENDLESS)]
-        starts = range(0, self.file.size, self.split_bytes)
-        return list(pairwise([*starts, ENDLESS]))
-
-    def split(self, split_bytes: int | None) -> ScanTask:
-        """Returns the task for ranges of this size; `None`, as for a smaller file, for one pass."""
-        if split_bytes is not None and self.file.size <= split_bytes:
-            split_bytes = None
-        return self if split_bytes == self.split_bytes else self._replace(split_bytes=split_bytes)
-
-
-class Log(NamedTuple):
-    """Consecutive files that are judged together: sequences, transactions, gaps.
-
-    Usually all live segments of a partition, fewer if only some were given. Files outside the live
-    log, such as `.swap` segments and snapshots, are judged one by one.
-    """
-
-    partition: Partition | None
-    files: tuple[FileEntry, ...]
-    is_whole: bool
-    """Whether these are all live segments of a partition."""
-    is_live: bool = False
-    """Whether these are live segments, to which other files belong."""
-
-    @property
-    def orphans(self) -> tuple[int, ...]:
-        """Base offsets of index files without a segment."""
-        if not self.is_live or self.partition is None:
-            return ()
-        files = self.partition.files
-        return tuple(_engine.orphaned_indexes([f.name for f in files if f.kind != "directory"]))
-
-    @property
-    def beside(self) -> Mapping[tuple[FileKind, int], FileEntry]:
-        """Files to check against the segments, by kind and offset; only of a complete log."""
-        is_whole = self.is_live and self.is_whole
-        return _beside(self.partition) if is_whole and self.partition else {}
-
-    @property
-    def is_consumer_offsets(self) -> bool:
-        """Whether it is of the group coordinator, whose sequences are all 0."""
-        return self.partition is not None and self.partition.topic == CONSUMER_OFFSETS
-
-
 class Plan(NamedTuple):
     """Everything to scan, largest files first, so that all threads finish together."""
 
     inventory: Inventory
     log_directories: tuple[LogDirectory, ...]
     partitions: tuple[Partition, ...]
-    logs: tuple[Log, ...]
+    logs: Logs
     """In the order of the partitions, then those without a partition."""
-    tasks: tuple[ScanTask, ...]
+    tasks: Tasks
     unmatched_topics: tuple[str, ...]
     """Patterns that match no topic."""
     copies: tuple[Copies, ...] = ()
@@ -125,11 +56,11 @@ class Plan(NamedTuple):
     @property
     def byte_count(self) -> int:
         """Number of bytes to read."""
-        return sum(task.file.size for task in self.tasks)
+        return self.tasks.byte_count
 
     def split(self, split_bytes: int | None) -> Plan:
         """Returns the plan with larger files split into ranges; `None` for no splitting."""
-        return self._replace(tasks=tuple(task.split(split_bytes) for task in self.tasks))
+        return self._replace(tasks=self.tasks.split(split_bytes))
 
 
 @of_kinds
@@ -224,24 +155,33 @@ class _Planning:
         self._topics = topics
         self._split_bytes = split_bytes
         self._partitions: list[Partition] = []
-        self._logs: list[Log] = []
-        self._tasks: list[ScanTask] = []
+        self._logs: list[Log | Partition] = []
+        self._places: list[tuple[int, int, int]] = []
+        """See `Tasks`."""
 
     def add(self, partition: Partition) -> None:
         """Adds a partition, if its topic is asked for."""
         if self._topics and not partition.is_of_topics(self._topics):
             return
         self._partitions.append(partition)
-        if partition.state != "delete":
+        if partition.state == "delete":
+            return
+        segments = partition.plain_segments
+        if segments is None or len(segments) > FEW_FILES:
             for log in _logs(partition):
                 self._add_log(log)
+        elif segments:
+            index, sizes = len(self._logs), partition.sizes
+            self._logs.append(partition)
+            for number, at in enumerate(segments):
+                self._places.append((index, number, sizes[at]))
 
     def _add_log(self, log: Log) -> None:
-        index, split_bytes = len(self._logs), self._split_bytes
+        index = len(self._logs)
         self._logs.append(log)
-        for file_index, file in enumerate(log.files):
+        for number, file in enumerate(log.files):
             if file.fault is None:
-                self._tasks.append(_task(file, log, index, file_index, split_bytes))
+                self._places.append((index, number, file.size))
 
     def plan(self, inventory: Inventory) -> Plan:
         """Returns the plan, once all partitions of the inventory are added."""
@@ -252,17 +192,17 @@ class _Planning:
                 if file.kind == "metadata-snapshot" and file.state == "live":
                     self._add_log(Log(None, (file,), is_whole=False))
         copies, repeated, findings = _copies(inventory, self._partitions)
-        tasks = self._tasks
-        tasks.sort(key=lambda task: task.file.size, reverse=True)
+        logs, places = Logs(self._logs), self._places
+        places.sort(key=itemgetter(2), reverse=True)
         if copies:
-            tasks.sort(key=_copies_together(tasks, self._logs, copies))
+            places.sort(key=_copies_together(places, logs, copies))
         names = {p.topic for p in inventory.partitions if p.topic is not None} if topics else set()
         return Plan(
             inventory=inventory,
             log_directories=directories,
             partitions=tuple(self._partitions),
-            logs=tuple(self._logs),
-            tasks=tuple(tasks),
+            logs=logs,
+            tasks=Tasks(logs, places, self._split_bytes),
             unmatched_topics=tuple(
                 pattern for pattern in topics if not any(fnmatchcase(n, pattern) for n in names)
             ),
@@ -284,28 +224,25 @@ def _copies(
 
 
 def _copies_together(
-    tasks: Sequence[ScanTask], logs: Sequence[Log], copies: Sequence[Copies]
-) -> Callable[[ScanTask], tuple[int, ...]]:
+    places: Sequence[tuple[int, int, int]], logs: Logs, copies: Sequence[Copies]
+) -> Callable[[tuple[int, int, int]], tuple[int, ...]]:
     """Returns the sort key of tasks: largest first, copies of a partition one after another.
 
     This way, few copies are held in memory until the last of their partition is scanned.
     """
-    groups = {p.directory: number for number, group in enumerate(copies) for p in group.partitions}
+    by_directory = {p.directory: number for number, c in enumerate(copies) for p in c.partitions}
+    groups = [None if p is None else by_directory.get(p.directory) for p in logs.partitions()]
     largest: dict[int, int] = {}
+    for log, _, size in places:
+        if (group := groups[log]) is not None:
+            largest[group] = max(largest.get(group, 0), size)
 
-    def group_of(task: ScanTask) -> int | None:
-        partition = logs[task.log].partition
-        return None if partition is None else groups.get(partition.directory)
-
-    for task in tasks:
-        if (group := group_of(task)) is not None:
-            largest[group] = max(largest.get(group, 0), task.file.size)
-
-    def order(task: ScanTask) -> tuple[int, ...]:
-        group = group_of(task)
+    def order(place: tuple[int, int, int]) -> tuple[int, ...]:
+        log, _, size = place
+        group = groups[log]
         if group is None:
-            return -task.file.size, -1, 0
-        return -largest[group], group, -task.file.size
+            return -size, -1, 0
+        return -largest[group], group, -size
 
     return order
 
@@ -355,33 +292,6 @@ def _runs(partition: Partition, live: Sequence[FileEntry]) -> list[Log]:
         )
         for run in runs
     ]
-
-
-def _beside(partition: Partition) -> dict[tuple[FileKind, int], FileEntry]:
-    """Files derived from the segments of a partition, if it was given as a whole."""
-    if not partition.is_whole:
-        return {}
-    return {
-        (file.kind, file.base_offset): file
-        for file in partition.files
-        if file.kind in (*INDEXES, "producer-snapshot")
-        and file.state == "live"
-        and file.base_offset is not None
-        and file.fault is None
-    }
-
-
-def _task(
-    file: FileEntry, log: Log, log_index: int, file_index: int, split_bytes: int | None
-) -> ScanTask:
-    is_live = file.kind == "segment" and file.state == "live"
-    next_base_offset = log.partition.next_base_offset(file) if log.partition and is_live else None
-    base_offset = file.base_offset if file.kind == "segment" else None
-    is_active = is_live and next_base_offset is None
-    # In the order of the fields: by name it takes twice as long.
-    return ScanTask(
-        file, base_offset, next_base_offset, is_active, log_index, file_index, split_bytes
-    )
 
 
 def _paths(source: Source | Sequence[Source]) -> list[Source]:

@@ -30,8 +30,7 @@ def topic_totals(plan: Plan, outcome: Outcome) -> list[TopicTotals]:
     logs: dict[str | None, list[int]] = {}
     partitions: dict[str | None, int] = {}
     before: Partition | None = None
-    for index, log in enumerate(plan.logs):
-        partition = log.partition
+    for index, partition in enumerate(plan.logs.partitions()):
         if partition is None or not outcome.files.count_of_log(index):
             continue
         topic = partition.topic

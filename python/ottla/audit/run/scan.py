@@ -13,7 +13,7 @@ from ottla.storage import again
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from ottla.audit.plan.plan import Log, ScanTask
+    from ottla.audit.plan.logs import Log, ScanTask
     from ottla.logs.inventory import FileEntry, Partition
     from ottla.logs.names import FileKind
     from ottla.storage import Files, Place

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,7 +20,8 @@ from ottla.audit.judge.comparison import Comparison
 from ottla.audit.judge.context import Surroundings
 from ottla.audit.judge.whole import MAX_BYTES, judge_whole_logs, may_be_judged_whole
 from ottla.audit.pipeline import check_arguments, judge_scans, run_audit
-from ottla.audit.plan.plan import ENDLESS, SPLIT_BYTES, holding, plan_audit
+from ottla.audit.plan.logs import ENDLESS, tasks_of
+from ottla.audit.plan.plan import SPLIT_BYTES, holding, plan_audit
 from ottla.audit.run.crew import work_together
 from ottla.audit.run.pace import Pace, check_rate
 from ottla.errors import AuditCancelledError
@@ -28,7 +29,7 @@ from ottla.logs.checkpoints import Checkpoints
 from ottla.storage import brought_ahead, reason_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ottla import _engine
     from ottla.audit.advice.partition import AdviceRequest, PartitionOptions
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from ottla.audit.judge.coordinators import ReadAnswer, ReadRequest
     from ottla.audit.judge.restarts import StartRequest
     from ottla.audit.pipeline import Level
-    from ottla.audit.plan.plan import Plan, ScanTask
+    from ottla.audit.plan.logs import ScanTask
+    from ottla.audit.plan.plan import Plan
     from ottla.audit.result.result import AuditResult
     from ottla.audit.run.pace import Progress
     from ottla.logs.columns import Row
@@ -269,13 +271,12 @@ class _PlanScan:
         self._collector = collector
         self._now_ms = time.time_ns() // 1_000_000
         self._lock = threading.Lock()
-        tasks = brought_ahead(plan.tasks, plan.inventory.files, self._needed)
         self._looked_into: set[int] = set()
         """Logs whose files beside the segments were requested."""
         self._comparison = Comparison(
             plan.inventory, plan.copies, runner.surroundings.checkpoints, runner.pace.may_read
         )
-        self._work_items = self._items(tasks)
+        self._work_items = self._items()
         self._logs: dict[int, _LogState] = {}
         """Logs of which some files have been or are being scanned."""
 
@@ -310,14 +311,14 @@ class _PlanScan:
             if not self._pace.cancelled.is_set():
                 raise
 
-    def _items(self, tasks: Iterable[ScanTask]) -> Iterator[Callable[[], None]]:
+    def _items(self) -> Iterator[Callable[[], None]]:
         """Yields what the threads do: files or ranges of large logs, and some small logs."""
         small = self._small_logs()
-        for task in tasks if len(small) < len(self._plan.logs) else ():
-            if task.log not in small:
-                state = _FileState(task, len(task.ranges))
-                for number, span in enumerate(task.ranges):
-                    yield partial(self._scan, state, number, *span)
+        large = self._plan.tasks.outside(small)
+        for task in brought_ahead(large, self._plan.inventory.files, self._needed):
+            state = _FileState(task, len(task.ranges))
+            for number, span in enumerate(task.ranges):
+                yield partial(self._scan, state, number, *span)
         most = min(LOGS_AT_ONCE, len(small) // (SHARES * self._threads) + 1)
         together: list[tuple[int, Partition]] = []
         size = 0
@@ -334,23 +335,14 @@ class _PlanScan:
         """Returns the partitions whose logs one call may judge, by the indexes of these."""
         if not self._plan.inventory.is_local:
             return {}
-        in_ranges = {task.log for task in self._plan.tasks if task.split_bytes is not None}
+        in_ranges = self._plan.tasks.split_logs()
         return {
-            index: log.partition
-            for index, log in enumerate(self._plan.logs)
-            if log.partition is not None
-            and may_be_judged_whole(log)
+            index: partition
+            for index, partition in self._plan.logs.whole_partitions()
+            if may_be_judged_whole(partition)
             and index not in in_ranges
-            and not self._comparison.wants(log)
+            and not self._comparison.has(partition)
         }
-
-    @cached_property
-    def _tasks_of(self) -> Mapping[int, Sequence[ScanTask]]:
-        """The files of each log, by its index."""
-        tasks: dict[int, list[ScanTask]] = {}
-        for task in self._plan.tasks:
-            tasks.setdefault(task.log, []).append(task)
-        return tasks
 
     def _judge_together(self, together: Sequence[tuple[int, Partition]]) -> None:
         """Judges logs in one call, and file by file those that take more than this."""
@@ -373,7 +365,7 @@ class _PlanScan:
         found = list(zip(together, judged, strict=True))
         self._collector.add_whole((log, whole) for log, whole in found if whole)
         for (index, _), whole in found:
-            for task in self._tasks_of[index] if whole is None else ():
+            for task in tasks_of(self._plan.logs[index], index) if whole is None else ():
                 self._scan(_FileState(task, 1), 0, 0, ENDLESS)
 
     def _scan(self, state: _FileState, number: int, start: int, stop: int) -> None:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ottla.audit.plan.copies import Copies
-    from ottla.audit.plan.plan import Log, Plan, ScanTask
+    from ottla.audit.plan.logs import Log, ScanTask
+    from ottla.audit.plan.plan import Plan
     from ottla.logs.inventory import Inventory
     from ottla.storage import Files
 

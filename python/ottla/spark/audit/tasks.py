@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ottla.audit.catalogue.finding import PlacedFinding
     from ottla.audit.judge.judge import JudgedLog
     from ottla.audit.judge.restarts import StartRequest
-    from ottla.audit.plan.plan import Log
+    from ottla.audit.plan.logs import Log
     from ottla.audit.run.scan import ScanRequest, Segment, SegmentScan
     from ottla.logs.columns import Row
     from ottla.logs.inventory import Inventory

@@ -60,8 +60,8 @@ class LogsTask:
 def plan_parts(plan: Plan, task_bytes: int) -> Iterator[Plan]:
     """Divides a plan into plans of one task each, in the order of the partitions."""
     logs: dict[int, list[int]] = {}
-    for index, log in enumerate(plan.logs):
-        logs.setdefault(id(log.partition), []).append(index)
+    for index, partition in enumerate(plan.logs.partitions()):
+        logs.setdefault(id(partition), []).append(index)
     tasks: dict[int, list[int]] = {}
     for number, task in enumerate(plan.tasks):
         tasks.setdefault(task.log, []).append(number)
@@ -78,11 +78,9 @@ def plan_parts(plan: Plan, task_bytes: int) -> Iterator[Plan]:
             ),
             log_directories=directories,
             partitions=tuple(partitions),
-            logs=tuple(plan.logs[index] for index in indexes),
-            tasks=tuple(
-                plan.tasks[number]._replace(log=new)
-                for new, old in enumerate(indexes)
-                for number in tasks.get(old, ())
+            logs=plan.logs.chosen(indexes),
+            tasks=plan.tasks.chosen(
+                [number for index in indexes for number in tasks.get(index, ())], indexes
             ),
             unmatched_topics=(),
             copies=(),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.audit.plan.plan import ENDLESS
+from ottla.audit.plan.logs import ENDLESS
 from ottla.errors import SparkError
 from ottla.logs.segment import first_batch, segment_cuts, segment_table
 from ottla.spark.source.damage import DamageHandler
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ottla.audit.plan.plan import Log, Plan
+    from ottla.audit.plan.logs import Log
+    from ottla.audit.plan.plan import Plan
     from ottla.logs.inventory import FileEntry
     from ottla.spark.source.bounds import Bounds
     from ottla.spark.source.options import Request
