@@ -196,9 +196,9 @@ AUDITED = [str(OTTLA), "audit", "--threads", "1"]
 
 # Somewhat above what they take from CPython 3.11.
 EACH: Mapping[str, Slope] = {
-    "clean partition": Slope(_partitions, 100, 300, AUDITED, 191_000),
+    "clean partition": Slope(_partitions, 100, 300, AUDITED, 189_400),
     "clean partition, under the interpreter's lock": Slope(
-        _partitions, 100, 300, AUDITED, 75_000, is_held=True
+        _partitions, 100, 300, AUDITED, 73_100, is_held=True
     ),
     "batch, audited and as a line of JSON": Slope(
         partial(log, is_damaged=False), 200, 1_200, python(_LINES), 11_400

@@ -212,7 +212,7 @@ class _Listing:
         others: list[Entry] = []
         for child, plain in self._with_plain(path, children):
             if plain is not None:
-                self._add_plain(path, child, plain)
+                self._add_plain(path, child, *plain)
             elif not (child.is_directory and self._add_child(path, child, is_log_directory, depth)):
                 others.append(child)
         for child in others:
@@ -226,8 +226,8 @@ class _Listing:
 
     def _with_plain(
         self, parent: bytes, children: Sequence[Entry]
-    ) -> Iterator[tuple[Entry, Plain | None]]:
-        """Yields the children of a directory, those that are plain partitions with what they hold.
+    ) -> Iterator[tuple[Entry, tuple[bytes, Plain] | None]]:
+        """Yields the children of a directory, plain partitions with their paths and what they hold.
 
         These are most of what a broker has. Threads of the engine list them while those before are
         looked at here.
@@ -237,8 +237,10 @@ class _Listing:
             return
         paths = [join(parent, child.name) for child in children if child.is_directory]
         pieces = _engine.list_plain_partitions(paths, threads=self.threads)
-        listed = chain.from_iterable(pieces)
-        yield from ((child, next(listed) if child.is_directory else None) for child in children)
+        listed = zip(paths, chain.from_iterable(pieces), strict=True)
+        for child in children:
+            path, plain = next(listed) if child.is_directory else (b"", None)
+            yield child, None if plain is None else (path, plain)
 
     def _add_child(self, parent: bytes, child: Entry, is_log_directory: bool, depth: int) -> bool:
         """Lists a directory inside another. Returns false if it holds no files of Kafka."""
@@ -268,9 +270,8 @@ class _Listing:
             return False
         return True
 
-    def _add_plain(self, parent: bytes, child: Entry, plain: Plain) -> None:
+    def _add_plain(self, parent: bytes, child: Entry, path: bytes, plain: Plain) -> None:
         identity, said, names, sizes, offsets = plain
-        path = join(parent, child.name)
         if identity is None:
             identity = self._identity(path, child)
         if identity in self.seen:

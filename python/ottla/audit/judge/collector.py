@@ -195,10 +195,10 @@ def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[PlacedFinding]
     for unreadable in inventory.unreadable:
         missing = unreadable.reason + near_paths(unreadable.path)
         yield _unreadable(inventory, unreadable.path, missing, None)
-    for index, partition in enumerate(plan.logs.partitions()):
-        if not reasons and partition is not None and not partition.odd_files:
+    # All files of the others were there when they were listed.
+    for log in plan.logs if reasons else plan.logs.made():
+        if not reasons and log.partition is not None and not log.partition.odd_files:
             continue
-        log = plan.logs[index]
         for file in log.files:
             reason = file.fault or reasons.get(file.path)
             if reason is not None:

@@ -199,7 +199,7 @@ def _read(
     partitions: list[Partition] = []
     requests: list[ReadRequest] = []
     place = plan.inventory.files.place
-    owners = plan.logs.partitions()
+    owners = plan.logs.partitions
     for topic in INTERNAL_TOPICS:
         logs: dict[bytes, Log] = {
             partition.directory: log

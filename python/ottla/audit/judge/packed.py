@@ -86,20 +86,23 @@ class PackedLogs:
         """Returns what some logs come to together."""
         return Totals(*_engine.PackedLog.totals([self._packed[index] for index in indexes])[0])
 
-    def file_count(self, index: int) -> int:
-        """Returns how many files of a log were scanned."""
-        packed = self._packed[index]
-        return 0 if packed is None else packed.file_count
+    def file_counts(self) -> list[int]:
+        """Returns how many files of each log were scanned."""
+        return [0 if packed is None else packed.file_count for packed in self._packed]
 
     @cached_property
-    def _counts(self) -> Sequence[int]:
-        """Rows of each of `ENGINE_TABLES`, to which logs without a partition add none."""
-        return _engine.PackedLog.totals(self._packed)[1]
+    def _sums(self) -> tuple[Totals, Sequence[int]]:
+        """What all logs come to, and the rows of each of `ENGINE_TABLES`.
 
-    @cached_property
+        To these, logs without a partition add none.
+        """
+        totals, counts = _engine.PackedLog.totals(self._packed)
+        return Totals(*totals), counts
+
+    @property
     def all_totals(self) -> Totals:
         """What all logs come to."""
-        return self.totals(range(len(self._logs)))
+        return self._sums[0]
 
     def files(self, index: int) -> dict[bytes, ScannedFile]:
         """Returns the scanned files of a log, by path."""
@@ -116,7 +119,7 @@ class PackedLogs:
 
     def count(self, table: str) -> int:
         """Returns the number of rows of a table."""
-        return self._counts[ENGINE_TABLES.index(table)]
+        return self._sums[1][ENGINE_TABLES.index(table)]
 
     def rows(
         self, table: str, directories: Container[bytes] | None = None
@@ -160,7 +163,7 @@ class PackedLogs:
         self, table: str, directories: Container[bytes] | None = None
     ) -> Iterator[tuple[int, Partition, Row]]:
         """Yields the rows of a table as the engine has them, each with the index of its log."""
-        for index, partition in enumerate(self._logs.partitions() if self.count(table) else ()):
+        for index, partition in enumerate(self._logs.partitions if self.count(table) else ()):
             packed = self._packed[index]
             if partition is None or packed is None:
                 continue
@@ -207,9 +210,9 @@ class ScannedFiles:
         """Returns what the files of some logs of the plan come to."""
         return self._logs.totals(indexes)
 
-    def count_of_log(self, index: int) -> int:
-        """Returns how many files of a log of the plan were scanned."""
-        return self._logs.file_count(index)
+    def counts_of_logs(self) -> Sequence[int]:
+        """Returns how many files of each log of the plan were scanned."""
+        return self._logs.file_counts()
 
     def items(self) -> Iterator[tuple[bytes, ScannedFile]]:
         """Yields path and file, in the order of the plan."""

@@ -94,10 +94,14 @@ class Logs(LazySequence[Log]):
         kept: the logs, those of a partition that is one log as that partition.
     """
 
-    __slots__ = ("_kept",)
+    __slots__ = ("_kept", "partitions")
 
     def __init__(self, kept: Sequence[Log | Partition]) -> None:
         self._kept = kept
+        self.partitions: Sequence[Partition | None] = [
+            one if isinstance(one, Partition) else one.partition for one in kept
+        ]
+        """The partition of each log."""
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -106,9 +110,9 @@ class Logs(LazySequence[Log]):
         kept = self._kept[number]
         return _whole_log(kept) if isinstance(kept, Partition) else kept
 
-    def partitions(self) -> list[Partition | None]:
-        """Returns the partition of each log; none is made for it."""
-        return [kept if isinstance(kept, Partition) else kept.partition for kept in self._kept]
+    def made(self) -> Iterator[Log]:
+        """Yields the logs that are kept as such."""
+        return (one for one in self._kept if isinstance(one, Log))
 
     def whole_partitions(self) -> Iterator[tuple[int, Partition]]:
         """Yields the partitions whose live segments are one log, each with the index of that."""

@@ -231,7 +231,7 @@ def _copies_together(
     This way, few copies are held in memory until the last of their partition is scanned.
     """
     by_directory = {p.directory: number for number, c in enumerate(copies) for p in c.partitions}
-    groups = [None if p is None else by_directory.get(p.directory) for p in logs.partitions()]
+    groups = [None if p is None else by_directory.get(p.directory) for p in logs.partitions]
     largest: dict[int, int] = {}
     for log, _, size in places:
         if (group := groups[log]) is not None:

@@ -434,7 +434,7 @@ def _file_rows(plan: Plan, outcome: Outcome) -> Iterator[Row]:
         }
         for file in partition.files:
             yield _file_row(plan, outcome, file, partition, scanned)
-    alone = [index for index, owner in enumerate(plan.logs.partitions()) if owner is None]
+    alone = [index for index, owner in enumerate(plan.logs.partitions) if owner is None]
     scanned = {p: file for index in alone for p, file in outcome.files.of_log(index).items()}
     for directory in plan.log_directories:
         for file in directory.files:
@@ -443,7 +443,7 @@ def _file_rows(plan: Plan, outcome: Outcome) -> Iterator[Row]:
 
 def _by_partition(plan: Plan) -> Iterator[tuple[Partition, Sequence[int]]]:
     """Yields the partitions of a plan, each with the indexes of its logs."""
-    index, owners = 0, plan.logs.partitions()
+    index, owners = 0, plan.logs.partitions
     for partition in plan.partitions:
         start = index
         while index < len(owners) and owners[index] is partition:
@@ -543,7 +543,7 @@ def split_work(
     condemning: dict[bytes, list[PlacedFinding]] = defaultdict(list)
     for finding in filter(condemns, outcome.findings):
         condemning[finding.path or b""].append(finding)
-    for index, partition in enumerate(plan.logs.partitions()):
+    for index, partition in enumerate(plan.logs.partitions):
         place = (partition.topic, partition.partition) if partition else (None, None)
         for path, scanned in outcome.files.of_log(index).items():
             file = plan.inventory.display(path)
@@ -572,7 +572,7 @@ def _segment_table(name: str, plan: Plan, outcome: Outcome) -> Table[Any]:
 def _files_of(
     plan: Plan, outcome: Outcome
 ) -> Iterator[tuple[Place, tuple[str, str | None, int | None]]]:
-    for index, partition in enumerate(plan.logs.partitions()):
+    for index, partition in enumerate(plan.logs.partitions):
         place = (partition.topic, partition.partition) if partition else (None, None)
         for path, scanned in outcome.files.of_log(index).items():
             read_from = plan.inventory.files.place(path, scanned.size)

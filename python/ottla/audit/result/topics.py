@@ -30,14 +30,17 @@ def topic_totals(plan: Plan, outcome: Outcome) -> list[TopicTotals]:
     logs: dict[str | None, list[int]] = {}
     partitions: dict[str | None, int] = {}
     before: Partition | None = None
-    for index, partition in enumerate(plan.logs.partitions()):
-        if partition is None or not outcome.files.count_of_log(index):
+    counts = outcome.files.counts_of_logs()
+    for index, partition in enumerate(plan.logs.partitions):
+        if partition is None or not counts[index]:
             continue
         topic = partition.topic
-        logs.setdefault(topic, []).append(index)
+        if topic not in logs:
+            logs[topic], partitions[topic] = [], 0
+        logs[topic].append(index)
         # The logs of a partition are consecutive.
         if partition is not before:
-            partitions[topic] = partitions.get(topic, 0) + 1
+            partitions[topic] += 1
             before = partition
     return [_totals(outcome, topic, partitions[topic], indexes) for topic, indexes in logs.items()]
 

@@ -130,7 +130,7 @@ def _bins(files: Iterable[tuple[Any, int]]) -> Iterator[list[Any]]:
 
 
 def _files(plan: Plan, outcome: Outcome) -> Iterable[tuple[PlacedFile, int]]:
-    for index, partition in enumerate(plan.logs.partitions()):
+    for index, partition in enumerate(plan.logs.partitions):
         place = (partition.topic, partition.partition) if partition else (None, None)
         for path, scanned in outcome.files.of_log(index).items():
             read_from = plan.inventory.files.place(path, scanned.size)

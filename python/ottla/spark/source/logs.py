@@ -60,7 +60,7 @@ class LogsTask:
 def plan_parts(plan: Plan, task_bytes: int) -> Iterator[Plan]:
     """Divides a plan into plans of one task each, in the order of the partitions."""
     logs: dict[int, list[int]] = {}
-    for index, partition in enumerate(plan.logs.partitions()):
+    for index, partition in enumerate(plan.logs.partitions):
         logs.setdefault(id(partition), []).append(index)
     tasks: dict[int, list[int]] = {}
     for number, task in enumerate(plan.tasks):
