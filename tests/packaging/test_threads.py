@@ -4,10 +4,11 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import ottla
 import pytest
-from ottla.records import Compression
+from ottla.records import BatchBuilder, Compression
 
 THREADS, ROUNDS = 8, 20
 
@@ -22,6 +23,10 @@ def in_threads(work: Callable[[int], object]) -> list[object]:
 
     with ThreadPoolExecutor(THREADS) as pool:
         return list(pool.map(begin, range(THREADS)))
+
+
+def address_of_offsets(columns: ottla.Columns, _thread: int) -> object:
+    return columns.offset.__array_interface__["data"]
 
 
 def batches_of(thread: int, compression: Compression) -> bytes:
@@ -54,6 +59,55 @@ def test_threads_that_share_a_batch_read_the_same() -> None:
         return [record.value for batch in shared for record in batch.records()]
 
     assert in_threads(values) == [[b"%d of 0" % n for n in range(50)] * ROUNDS] * THREADS
+
+
+def test_threads_that_share_an_iterator_get_each_record_once() -> None:
+    (batch,) = ottla.read_batches(ottla.build_batch([ottla.NewRecord(b"k", b"v")] * 2000))
+    shared = batch.records()
+    taken = in_threads(lambda _thread: [record.offset for record in shared])
+    offsets = sorted(offset for part in taken if isinstance(part, list) for offset in part)
+    assert offsets == list(range(2000))
+
+
+def test_threads_that_share_columns_get_the_same_arrays() -> None:
+    data = batches_of(0, "lz4")
+    for shared in [ottla.read_columns(data) for _ in range(ROUNDS)]:
+        pointers = in_threads(partial(address_of_offsets, shared))
+        assert pointers == [pointers[0]] * THREADS
+
+
+def test_threads_that_share_a_builder_get_the_batch_that_each_asked_for() -> None:
+    codecs: list[Compression] = ["gzip", "lz4", "zstd", "none"]
+    builder = BatchBuilder(1 << 20)
+    records = [b"%d" % number * 50 for number in range(300)]
+    for record in records:
+        builder.append(1000, None, record)
+
+    def read_back(thread: int) -> object:
+        compression = codecs[thread % len(codecs)]
+        for _ in range(ROUNDS):
+            (batch,) = ottla.read_batches(builder.finish(compression=compression))
+            assert batch.compression == compression
+            assert [record.value for record in batch.records()] == records
+            assert builder.count == len(records)
+        return thread
+
+    assert in_threads(read_back) == list(range(THREADS))
+
+
+def test_a_builder_that_grows_while_it_is_finished_gives_whole_batches() -> None:
+    builder = BatchBuilder(1 << 20)
+    builder.append(1000, None, b"0" * 5000)
+
+    def grow_or_finish(thread: int) -> None:
+        for _ in range(ROUNDS):
+            if thread % 2:
+                builder.append(1000, None, b"value")
+            else:
+                ottla.check_batches(builder.finish(compression="zstd"))
+
+    in_threads(grow_or_finish)
+    assert builder.count == 1 + ROUNDS * THREADS // 2
 
 
 def test_a_leader_that_threads_share_gives_each_batch_offsets_of_its_own() -> None:

@@ -15,6 +15,7 @@ use ottla_format::builder::{self, BatchFields, BuildError, NewRecord, RowColumns
 use ottla_format::check::Level;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyInt, PyList};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -40,8 +41,8 @@ impl BatchBuilder {
         Self { state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, builder::BatchBuilder> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self, py: Python<'_>) -> MutexGuard<'_, builder::BatchBuilder> {
+        self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -83,7 +84,7 @@ impl BatchBuilder {
             headers: borrowed_headers(&headers),
             offset_delta: None,
         };
-        let mut state = self.state();
+        let mut state = self.state(py);
         match attached(py, || state.push(&record))? {
             Ok(true) => Ok(state.size() as i64),
             Ok(false) => Ok(-1),
@@ -131,12 +132,12 @@ impl BatchBuilder {
         let places = start..rows.map_or(count, <[i64]>::len);
         let taken = if let Some(columns) = source.columns()? {
             let rows = places.map(row_at).map(|row| (row, columns.record(row)));
-            let mut state = self.state();
+            let mut state = self.state(py);
             attached(py, || state.push_rows(rows))?
         } else {
-            let held = self.hold(&source, places.map(row_at))?;
+            let held = self.hold(py, &source, places.map(row_at))?;
             let rows = held.iter().map(|(row, record)| (*row, Ok(borrowed(record))));
-            let mut state = self.state();
+            let mut state = self.state(py);
             attached(py, || state.push_rows(rows))?
         };
         taken.map_err(refused)
@@ -144,28 +145,32 @@ impl BatchBuilder {
 
     /// How many records it has.
     #[getter]
-    fn count(&self) -> usize {
-        self.state().count()
+    fn count(&self, py: Python<'_>) -> usize {
+        self.state(py).count()
     }
 
     /// Bytes of the whole batch, uncompressed.
     #[getter]
-    fn size_bytes(&self) -> usize {
-        self.state().size()
+    fn size_bytes(&self, py: Python<'_>) -> usize {
+        self.state(py).size()
     }
 
     /// Returns a batch of the other records; indexes that it does not have are no error.
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 makes it for this call")]
-    fn without(&self, indexes: Vec<usize>) -> Self {
-        Self::of(self.state().without(&indexes))
+    fn without(&self, py: Python<'_>, indexes: Vec<usize>) -> Self {
+        Self::of(self.state(py).without(&indexes))
     }
 
     /// Returns two batches: of the first `at` records, and of the others.
     ///
     /// Raises:
     ///     ValueError: one of them would have none.
-    fn split(&self, #[pyo3(from_py_with = int)] at: usize) -> PyResult<(Self, Self)> {
-        let state = self.state();
+    fn split(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = int)] at: usize,
+    ) -> PyResult<(Self, Self)> {
+        let state = self.state(py);
         let count = state.count();
         if at == 0 || at >= count {
             let message = format!("at is {at}, expected 1 or more, and less than {count} records");
@@ -209,17 +214,20 @@ impl BatchBuilder {
             compression_level,
             ..BatchFields::default()
         };
+        // Until it is written, so that no other thread has it compressed anew, or longer, in between.
+        let mut state = self.state(py);
+        let held = &mut *state;
+        let waits = fields.compression != Compression::None && held.size() > DETACH_BYTES;
         let prepare = || -> Result<usize, BuildError> {
-            with_checker(Level::Full, |checker| self.state().prepare(&fields, checker.codecs()))
+            with_checker(Level::Full, |checker| held.prepare(&fields, checker.codecs()))
         };
-        let waits = fields.compression != Compression::None && self.state().size() > DETACH_BYTES;
         let size = if waits { detached(py, prepare)? } else { attached(py, prepare)? };
         let size = size.map_err(refused)?;
-        PyBytes::new_with(py, size, |batch| self.state().write(&fields, batch).map_err(refused))
+        PyBytes::new_with(py, size, |batch| state.write(&fields, batch).map_err(refused))
     }
 
-    fn __repr__(&self) -> String {
-        let state = self.state();
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let state = self.state(py);
         format!("BatchBuilder(count={}, size_bytes={})", state.count(), state.size())
     }
 }
@@ -229,11 +237,12 @@ impl BatchBuilder {
     /// object may run any code when it is read.
     fn hold<'py>(
         &self,
+        py: Python<'py>,
         source: &RowSource<'py>,
         rows: impl Iterator<Item = usize>,
     ) -> PyResult<Vec<(usize, OwnedRecord<'py>)>> {
         let (mut size, max_bytes) = {
-            let state = self.state();
+            let state = self.state(py);
             (state.size() as u64, state.max_bytes())
         };
         let mut held = Vec::new();
