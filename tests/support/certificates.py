@@ -45,10 +45,32 @@ class Authority:
             .not_valid_after(now + timedelta(days=1))
             .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
         )
+        for extension in self._by_rule(key, is_authority=is_authority):
+            builder = builder.add_extension(extension, critical=False)
         if address is not None:
             names = x509.SubjectAlternativeName([x509.IPAddress(address)])
             builder = builder.add_extension(names, critical=False)
         return builder.sign(self._key, hashes.SHA256())
+
+    def _by_rule(
+        self, key: ec.EllipticCurvePublicKey, *, is_authority: bool
+    ) -> list[x509.ExtensionType]:
+        """What RFC 5280 asks for: Python 3.13 and newer verify that it is there."""
+        return [
+            x509.SubjectKeyIdentifier.from_public_key(key),
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+            x509.KeyUsage(
+                digital_signature=not is_authority,
+                key_cert_sign=is_authority,
+                crl_sign=is_authority,
+                content_commitment=False,
+                key_encipherment=False,
+                data_encipherment=False,
+                key_agreement=False,
+                encipher_only=False,
+                decipher_only=False,
+            ),
+        ]
 
     def issue(self, name: str, address: IPv4Address | None = None) -> Path:
         """Return the file of a certificate and its key, of an organisation Shop."""
