@@ -37,7 +37,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all build-of-tests test-of-spark test-of-history test-of-docstrings test-of-python test-spark spark-of-tables test-tables simulate hostile kills client-on-kafka power-cuts vectors check build develop wheel wheels licences deny docs bench bench-growth bench-scaling bench-java bench-spark bench-kafka bench-broker bench-client bench-output bench-failures \
+.PHONY: help demo test test-all build-of-tests test-of-spark test-of-history test-of-docstrings test-of-python test-spark spark-of-tables test-tables simulate hostile kills client-on-kafka power-cuts vectors check build develop wheel wheels musl-python licences deny docs bench bench-growth bench-scaling bench-java bench-spark bench-kafka bench-broker bench-client bench-output bench-failures \
 	bench-guard count-instructions bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
@@ -141,6 +141,10 @@ wheels: $(VENV)/.zig $(VENV)/.dev ## wheels for every Linux, checked and tried, 
 	@$(BIN)/python -m release.wheels $(ONLY)
 	$(BIN)/pytest -q -m "" -rs tests/packaging/test_wheel.py tests/packaging/test_wheel_contents.py \
 	    tests/packaging/test_foreign_machines.py
+
+musl-python: $(VENV)/.zig ## a Python on musl in target/musl, for `make wheels` to try its wheel on: SOURCE=Python-3.13.15.tar.xz, a path or URL
+	$(if $(SOURCE),,$(error name the sources of CPython: make musl-python SOURCE=Python-3.13.15.tar.xz))
+	@$(BIN)/python -m release.musl_python $(SOURCE)
 
 licences: $(VENV)/.dev ## THIRD-PARTY-LICENSES.txt, of what a wheel holds
 	@$(BIN)/python -m release.licences
