@@ -37,6 +37,7 @@
 pub mod arrow;
 mod block;
 pub mod build;
+mod compiled;
 pub mod copies;
 pub mod crc32c;
 mod freed;
@@ -53,13 +54,14 @@ pub mod walk;
 
 pub use crate::block::Column;
 pub use crate::build::{BinaryColumn, Offsets, RecordColumns, RecordsPlan, Validity};
+pub use crate::compiled::{copy_run, header_run, timestamp_run};
 pub use crate::copies::{CopiedColumns, CopiedParts, Copies};
 pub use crate::crc32c::{crc32c, crc32c_at};
 pub use crate::freed::release_freed_memory;
 pub use crate::header::{BatchHeader, HEADER_BYTES};
 pub use crate::level::Level;
 pub use crate::numbers::Numbers;
-pub use crate::run::{Run, crc_only_run, is_right, run, walk_payload};
+pub use crate::run::{Run, check_run, crc_only_run, is_right, run, walk_payload};
 pub use crate::target::{EachBatch, EachRecord, Nothing, Target};
 pub use crate::timestamps::Timestamps;
 pub use crate::views::Views;

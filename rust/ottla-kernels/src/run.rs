@@ -6,7 +6,7 @@
 use crate::crc32c;
 use crate::header::{BatchHeader, CRC_START, HEADER_BYTES};
 use crate::level::Level;
-use crate::target::Target;
+use crate::target::{Nothing, Target};
 use crate::walk::fast;
 use crate::walk::groups::Shifts;
 use crate::walk::{Shape, Sink};
@@ -51,6 +51,38 @@ pub fn run<T: Target>(level: Level, data: &[u8], from: usize, target: &mut T) ->
             is_right_at(level, data, header, shape, sink)
         }),
     }
+}
+
+/// [`run`] without a target. The choice of a level alone is compiled where it is called.
+///
+/// # Examples
+///
+/// ```
+/// use ottla_kernels::{Level, check_run};
+///
+/// assert_eq!(check_run(Level::best(), b"no batch", 0).batches, 0);
+/// ```
+#[inline(always)]
+pub fn check_run(level: Level, data: &[u8], from: usize) -> Run {
+    match level.usable() {
+        // SAFETY: `usable` says that the CPU has the instructions of the level.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => unsafe { x86::check_avx512(data, from) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Bmi2 => unsafe { x86::check_bmi2(data, from) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Sse42 => unsafe { x86::check_sse42(data, from) },
+        level => check_at(level, data, from),
+    }
+}
+
+#[inline(never)]
+fn check_at(level: Level, data: &[u8], from: usize) -> Run {
+    each_batch(data, from, &mut Nothing, |header, shape, sink| {
+        is_right_at(level, data, header, shape, sink)
+    })
 }
 
 /// Checks one batch of `data` as [`run`] does, by the header that was parsed of it. Returns whether it is
@@ -115,7 +147,7 @@ pub fn crc_only_run(
     level: Level,
     data: &[u8],
     from: usize,
-    mut on_batch: impl FnMut(&BatchHeader) -> bool,
+    on_batch: &mut dyn FnMut(&BatchHeader) -> bool,
 ) -> Run {
     let level = level.usable();
     let mut run = Run { position: from, ..Run::default() };
@@ -219,18 +251,23 @@ mod x86 {
     use crate::crc32c::x86::{SHORT_MAX, crc32q, folded_short};
     use crate::header::BatchHeader;
     use crate::run::{Run, body, each_batch, one_batch};
-    use crate::target::Target;
+    use crate::target::{Nothing, Target};
     use crate::walk::fast;
     use crate::walk::groups::{Bmi2, Shifts};
     use crate::walk::{Shape, Sink, fused};
 
-    /// Two functions of a level: for a run of batches, and for one.
+    /// Three functions of a level: for a run of batches, for one that only checks, and for one batch.
     macro_rules! level {
-        ($run:ident, $one:ident, $features:literal, |$data:ident, $header:ident, $shape:ident, $sink:ident|
+        ($run:ident, $check:ident, $one:ident, $features:literal, |$data:ident, $header:ident, $shape:ident, $sink:ident|
          $is_right:expr) => {
             #[target_feature(enable = $features)]
             pub(super) fn $run<T: Target>($data: &[u8], from: usize, target: &mut T) -> Run {
                 each_batch($data, from, target, |$header, $shape, $sink| $is_right)
+            }
+
+            #[target_feature(enable = $features)]
+            pub(super) fn $check($data: &[u8], from: usize) -> Run {
+                each_batch($data, from, &mut Nothing, |$header, $shape, $sink| $is_right)
             }
 
             #[target_feature(enable = $features)]
@@ -245,7 +282,7 @@ mod x86 {
     }
 
     // In all of them the sink is the one of the batch whose shape it is.
-    level!(run_sse42, one_sse42, "sse4.2,pclmulqdq", |data, header, shape, sink| {
+    level!(run_sse42, check_sse42, one_sse42, "sse4.2,pclmulqdq", |data, header, shape, sink| {
         crc32q(body(data, header)) == header.crc
             // SAFETY: shifts need no instruction.
             && unsafe { fast::walk_alone(Shifts, data, shape, sink) }
@@ -253,6 +290,7 @@ mod x86 {
 
     level!(
         run_bmi2,
+        check_bmi2,
         one_bmi2,
         "sse4.2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt",
         |data, header, shape, sink| {
@@ -270,6 +308,7 @@ mod x86 {
 
     level!(
         run_avx512,
+        check_avx512,
         one_avx512,
         "avx512f,avx512vl,avx512bw,vpclmulqdq,sse4.2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt",
         |data, header, shape, sink| {

@@ -8,7 +8,7 @@ use ottla_kernels::numbers::Row;
 use ottla_kernels::views::Nulls;
 use ottla_kernels::{
     BatchHeader, CopiedParts, Copies, EachBatch, EachRecord, Level, Nothing, Numbers, Record, Run,
-    Timestamps, Views, crc_only_run, crc32c, is_right, run, walk, walk_payload,
+    Timestamps, Views, check_run, crc_only_run, crc32c, is_right, run, walk, walk_payload,
 };
 
 /// The oracle: ordinary headers, naive CRC, naive walk.
@@ -173,6 +173,7 @@ fn assert_runs_as_expected(memory: &mut Guarded, data: &[u8]) -> Run {
     let places: Vec<_> = batches.iter().flat_map(|(_, records)| records).map(place).collect();
     for &level in Level::available() {
         assert_eq!(run(level, data, 0, &mut Nothing), wanted, "{level}");
+        assert_eq!(check_run(level, data, 0), wanted, "{level}");
         let mut numbers = Numbers::for_data(data);
         let mut headers = vec![];
         let found = run(
@@ -485,16 +486,16 @@ fn a_crc_only_run_takes_whatever_has_a_right_crc_until_told_to_stop() {
     wrong[30] ^= 1;
     let data = [&batch(&mut random, SHAPES[3], 0)[..], &compressed, &wrong].concat();
     for &level in Level::available() {
-        let all = crc_only_run(level, &data, 0, |_| true);
+        let all = crc_only_run(level, &data, 0, &mut |_| true);
         assert_eq!(
             all,
             Run { position: data.len() - wrong.len(), batches: 2, records: 71 },
             "{level}"
         );
-        let first = crc_only_run(level, &data, 0, |header| header.codec() == 0);
+        let first = crc_only_run(level, &data, 0, &mut |header| header.codec() == 0);
         assert_eq!(first.batches, 1, "{level}");
-        assert_eq!(crc_only_run(level, &data, all.position, |_| true).batches, 0, "{level}");
-        assert_eq!(crc_only_run(level, &data, data.len() + 1, |_| true).batches, 0, "{level}");
+        assert_eq!(crc_only_run(level, &data, all.position, &mut |_| true).batches, 0, "{level}");
+        assert_eq!(crc_only_run(level, &data, data.len() + 1, &mut |_| true).batches, 0, "{level}");
     }
 }
 

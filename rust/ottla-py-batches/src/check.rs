@@ -96,7 +96,7 @@ fn check_view(view: &Bound<'_, PyAny>, level: Level) -> PyResult<u64> {
 fn check(py: Python<'_>, bytes: &[u8], level: Level) -> PyResult<u64> {
     // The short way for small and ordinary data, where a call costs as much as the work.
     if bytes.len() < DETACH_BYTES && level != Level::Crc {
-        let run = ottla_kernels::run(kernels(), bytes, 0, &mut ottla_kernels::Nothing);
+        let run = ottla_kernels::check_run(kernels(), bytes, 0);
         if run.position == bytes.len() {
             return Ok(run.records);
         }

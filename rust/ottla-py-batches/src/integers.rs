@@ -30,7 +30,7 @@ macro_rules! integral {
         impl Integral for $kind {
             #[inline]
             fn of(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-                value.extract().map_err(|error| out_of_range(value, error, Self::MIN, Self::MAX))
+                value.extract().map_err(|error| out_of_range(value, error, &Self::MIN, &Self::MAX))
             }
         }
     )*};
@@ -50,8 +50,8 @@ impl<T: Integral> Integral for Option<T> {
 fn out_of_range(
     value: &Bound<'_, PyAny>,
     error: PyErr,
-    minimum: impl Display,
-    maximum: impl Display,
+    minimum: &dyn Display,
+    maximum: &dyn Display,
 ) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = value.py();

@@ -48,7 +48,7 @@ impl BatchReader {
                 let is_full = Cell::new(false);
                 let on_batch = pass.tally.call_on_batch(None);
                 pass.run_kernels(until, &|| is_full.get(), |checker, data, base, tally| {
-                    ottla_kernels::crc_only_run(checker.kernels(), data, 0, |header| {
+                    ottla_kernels::crc_only_run(checker.kernels(), data, 0, &mut |header| {
                         is_full.set(rows.len() >= most);
                         let is_taken = header.is_ordinary() && !is_full.get();
                         if is_taken {

@@ -18,7 +18,7 @@ use ottla_format::error::Error;
 use ottla_format::limits::Limits;
 use ottla_format::sequence::increment_sequence;
 use ottla_kernels::copies::{BinaryValues, Room};
-use ottla_kernels::{BatchHeader, CopiedParts, Copies, EachBatch};
+use ottla_kernels::{BatchHeader, CopiedParts, Copies};
 use ottla_log::source::WINDOW_BYTES;
 
 /// What is known of a record beside its key, value and headers.
@@ -160,7 +160,7 @@ impl Sheet {
             let is_stuck = position < end;
             if let Some(header) = skipped.filter(|_| !is_stuck) {
                 let alone = data.get(..header.end).unwrap_or(data);
-                let run = ottla_kernels::crc_only_run(kernels, alone, position, |_| true);
+                let run = ottla_kernels::crc_only_run(kernels, alone, position, &mut |_| true);
                 if run.position > position {
                     tally.on_plain_batch(&header, base, None);
                     judge.on_plain(&header, base);
@@ -192,7 +192,7 @@ impl Sheet {
         let before = copies.row_count();
         let is_everything = bounds.is_everything();
         let mut only = None;
-        let mut each = EachBatch::new(copies, |header: &BatchHeader, _: &Copies| {
+        let mut on_batch = |header: &BatchHeader| {
             tally.on_plain_batch(header, base, None);
             judge.on_plain(header, base);
             if is_everything {
@@ -204,8 +204,8 @@ impl Sheet {
             } else {
                 only = Some(*header);
             }
-        });
-        let reached = ottla_kernels::run(kernels, data, from, &mut each).position;
+        };
+        let reached = ottla_kernels::copy_run(kernels, data, from, copies, &mut on_batch).position;
         if let Some(header) = only {
             let position = base.saturating_add(header.position as u64) as i64;
             let (first, sequence) = (header.base_offset, header.base_sequence);

@@ -8,7 +8,7 @@ use crate::segment::walk::{RecentBatches, Walk, WalkState};
 use ottla_format::check::{Checker, Level, earliest_timestamp, reaches_maximum};
 use ottla_format::error::Error;
 use ottla_format::header::{Envelope, MIN_SIZE, RECORD_BATCH_OVERHEAD, field};
-use ottla_kernels::{BatchHeader, EachBatch, Nothing, Run, Timestamps};
+use ottla_kernels::Run;
 use ottla_log::resync::budget::Spending;
 use ottla_log::resync::header::HeaderBounds;
 use ottla_log::resync::search::Search;
@@ -194,21 +194,18 @@ impl Pass<'_, '_> {
         self.run_kernels(stop, is_enough, |checker, data, base, tally| {
             let kernels = checker.kernels();
             if checker.level() == Level::Full {
-                let mut target = Timestamps::default();
-                let mut each =
-                    EachBatch::new(&mut target, |header: &BatchHeader, timestamps: &_| {
-                        let records = data.get(header.records_position()..header.end);
-                        let records = records.unwrap_or_default();
-                        let earliest = earliest_timestamp(header, timestamps, records);
-                        tally.on_plain_batch(header, base, earliest);
-                        if !reaches_maximum(header, timestamps) {
-                            let info = BatchObservation::of_header(header, base).info;
-                            tally.on_unreached_max_timestamp(&info);
-                        }
-                    });
-                ottla_kernels::run(kernels, data, 0, &mut each)
+                ottla_kernels::timestamp_run(kernels, data, &mut |header, timestamps| {
+                    let records = data.get(header.records_position()..header.end);
+                    let records = records.unwrap_or_default();
+                    let earliest = earliest_timestamp(header, timestamps, records);
+                    tally.on_plain_batch(header, base, earliest);
+                    if !reaches_maximum(header, timestamps) {
+                        let info = BatchObservation::of_header(header, base).info;
+                        tally.on_unreached_max_timestamp(&info);
+                    }
+                })
             } else if checker.level() == Level::Crc {
-                ottla_kernels::crc_only_run(kernels, data, 0, |header| {
+                ottla_kernels::crc_only_run(kernels, data, 0, &mut |header| {
                     let is_plain = header.is_ordinary();
                     if is_plain {
                         tally.on_plain_batch(header, base, None);
@@ -216,11 +213,9 @@ impl Pass<'_, '_> {
                     is_plain
                 })
             } else {
-                let mut target = Nothing;
-                let mut each = EachBatch::new(&mut target, |header: &_, _: &_| {
+                ottla_kernels::header_run(kernels, data, &mut |header| {
                     tally.on_plain_batch(header, base, None);
-                });
-                ottla_kernels::run(kernels, data, 0, &mut each)
+                })
             }
         });
     }

@@ -110,11 +110,11 @@ impl Checker {
             let run = match self.level {
                 Level::Crc => {
                     let limit = self.limits.batch_bytes;
-                    ottla_kernels::crc_only_run(self.kernels, data, position, |header| {
+                    ottla_kernels::crc_only_run(self.kernels, data, position, &mut |header| {
                         (header.end - header.position) as u64 <= limit
                     })
                 }
-                _ => ottla_kernels::run(self.kernels, data, position, &mut Nothing),
+                _ => ottla_kernels::check_run(self.kernels, data, position),
             };
             records += run.records;
             position = run.position;
