@@ -5,6 +5,7 @@ import struct
 import zlib
 from collections.abc import Callable
 from functools import cache
+from operator import length_hint
 from pathlib import Path
 
 import cramjam
@@ -190,6 +191,11 @@ LIES: dict[str, bytes] = {
         b"\x04\x22\x4d\x18\x68\x40" + struct.pack("<Q", 1 << 60) + bytes(5), codec=3
     ),
 }
+
+
+def test_a_count_that_lies_reserves_no_memory() -> None:
+    (found,) = ottla.read_batches(LIES["a count"])
+    assert length_hint(found.records()) <= len(LIES["a count"])
 
 
 @pytest.mark.measures

@@ -109,8 +109,10 @@ impl RecordIterator {
         this
     }
 
-    fn __length_hint__(&self) -> usize {
-        self.cursor.lock().unwrap_or_else(PoisonError::into_inner).remaining().min(MAX_LENGTH_HINT)
+    fn __length_hint__(&self, py: Python<'_>) -> usize {
+        let remaining = self.cursor.lock().unwrap_or_else(PoisonError::into_inner).remaining();
+        // Each record has a byte or more: a count that lies reserves no memory.
+        remaining.min(MAX_LENGTH_HINT).min(self.source.bytes(py).len())
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Record>> {
