@@ -21,7 +21,7 @@ ENDS = frozenset(
 )
 
 # What commands make; none of it is kept.
-MADE = frozenset({"dist/", "target/site"})
+MADE = frozenset({"dist/", "target/musl", "target/site"})
 
 CITED_FILE = re.compile(r"(?<![\w./*-])(?:[\w.-]+/)*[\w-]+\.(?:md|rs|py|pyi|svg)\b")
 # Quick to see in a file that has nothing to look at.
