@@ -11,6 +11,7 @@ from typing import Any
 import ottla
 import pytest
 from ottla import _engine
+from ottla.audit.plan.logs import Log, Logs
 from ottla.audit.result.columns import TABLES
 from ottla.audit.run import scan, threads
 from ottla.audit.run.scan import scan_request
@@ -274,6 +275,33 @@ class HeldBytes:
 
     def read_at(self, position: int, size: int) -> bytes:
         return self._data[position : position + size]
+
+
+def test_the_files_of_a_log_are_made_once_for_all_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partition = tmp_path / "orders-0"
+    partition.mkdir()
+    with_gaps = [
+        ottla.build_batch([ottla.NewRecord(None, b"v")], base_offset=2 * number)
+        for number in range(200)
+    ]
+    for first in (0, 100):
+        data = b"".join(with_gaps[first : first + 100])
+        (partition / segment_name(2 * first)).write_bytes(data)
+    result = ottla.audit(tmp_path)
+    made: list[int] = []
+    make = Logs._item
+
+    def counted(logs: Logs, number: int) -> Log:
+        made.append(number)
+        return make(logs, number)
+
+    monkeypatch.setattr(Logs, "_item", counted)
+    rows = [dict(row) for row in result.gaps]
+    assert len(rows) == 199
+    assert len({row["file"] for row in rows}) == 2
+    assert len(made) <= 1
 
 
 def test_a_packed_log_goes_through_bytes() -> None:

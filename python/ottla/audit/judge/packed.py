@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ottla.audit.plan.logs import Logs
     from ottla.logs.columns import Row
-    from ottla.logs.inventory import Partition
+    from ottla.logs.inventory import FileEntry, Partition
 
 
 class ScannedFile(NamedTuple):
@@ -77,6 +77,8 @@ class PackedLogs:
     def __init__(self, logs: Logs) -> None:
         self._logs = logs
         self._packed: list[_engine.PackedLog | None] = [None] * len(logs)
+        # Rows come log by log, and the files of a log are made when they are asked for.
+        self._latest: tuple[int, Sequence[FileEntry]] = (-1, ())
 
     def add(self, index: int, packed: _engine.PackedLog) -> None:
         """Adds a log."""
@@ -172,7 +174,11 @@ class PackedLogs:
                     yield index, partition, values
 
     def _path(self, index: int, file_index: int) -> bytes:
-        return self._logs[index].files[file_index].path
+        latest, files = self._latest
+        if index != latest:
+            files = self._logs[index].files
+            self._latest = index, files
+        return files[file_index].path
 
 
 def _all_rows(unpacked: Callable[[int], Sequence[Row] | None]) -> Iterator[Row]:
