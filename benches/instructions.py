@@ -204,7 +204,7 @@ EACH: Mapping[str, Slope] = {
         partial(log, is_damaged=False), 200, 1_200, python(_LINES), 11_400
     ),
     "open transaction, audited and read in four tables": Slope(
-        partial(grown, "open transactions"), 100, 300, python(_TABLES), 69_500
+        partial(grown, "open transactions"), 100, 300, python(_TABLES), 68_000
     ),
     "open transaction": Slope(partial(grown, "open transactions"), 100, 300, python(AUDIT), 9_700),
     "producer": Slope(partial(grown, "producers"), 2_000, 4_000, python(AUDIT), 1_950),

@@ -24,6 +24,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m release.musl_python", description=__doc__)
     parser.add_argument("source", help="CPython's sources: the path or URL of a .tar.xz")
     source = parser.parse_args().source
+    if "://" not in source and not Path(source).is_file():
+        parser.error(f"{source} is no file: name the .tar.xz of CPython's sources, by path or URL")
     shutil.rmtree(HOME, ignore_errors=True)
     HOME.mkdir(parents=True)
     compiler = written_compiler(unpacked_loader())

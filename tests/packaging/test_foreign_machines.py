@@ -60,7 +60,9 @@ def test_a_wheel_for_musl_works_on_a_python_that_was_built_for_it(
     root: Path, tmp_path: Path
 ) -> None:
     wheel = wheel_named("musllinux_1_2_x86_64")
-    python = os.environ.get("OTTLA_MUSL_PYTHON", str(root / "target/musl/bin/python3"))
-    if not Path(python).exists():
-        pytest.skip(f"{python}, a Python on musl, is missing: run `make musl-python`")
+    built = root / "target/musl/bin/python3"
+    # One that is named and missing is a mistake, and no reason to leave the wheel untried.
+    python = os.environ.get("OTTLA_MUSL_PYTHON") or (str(built) if built.exists() else None)
+    if python is None:
+        pytest.skip(f"{built}, a Python on musl, is missing: run `make musl-python`")
     try_in([python], wheel, MUSL_OF_X86, root, tmp_path)

@@ -14,7 +14,7 @@
 
 use ottla_kernels::{
     BatchHeader, BinaryColumn, Level, Nothing, Numbers, Offsets, RecordColumns, RecordsPlan, Run,
-    Timestamps, Validity, Views, crc_only_run, run, walk_payload,
+    Timestamps, Validity, Views, check_run, crc_only_run, run, walk_payload,
 };
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -157,7 +157,7 @@ fn run_kernel(kernel: &str, level: Level, data: &Data, room: &mut [u8]) {
     let whole = |found: Run| assert_eq!(found.position, data.batches.len(), "{kernel} at {level}");
     match kernel {
         "crc" => whole(crc_only_run(level, &data.batches, 0, &mut |_| true)),
-        "check" => whole(run(level, &data.batches, 0, &mut Nothing)),
+        "check" => whole(check_run(level, &data.batches, 0)),
         "timestamps" => {
             let mut timestamps = Timestamps::default();
             whole(run(level, &data.batches, 0, &mut timestamps));

@@ -65,7 +65,7 @@ def test_the_report_of_sound_logs_makes_no_row_of_a_file_or_a_partition(
             tmp_path / f"orders-{number}", {0: segment(2), 6: segment(2, base_offset=6)}
         )
     monkeypatch.setattr(results, "_file_rows", refused)
-    monkeypatch.setattr(packed, "_all_rows", refused)
+    monkeypatch.setattr(packed, "_pieces", refused)
     print_report(ottla.audit(tmp_path))
     lines = capsys.readouterr().out.splitlines()
     assert any(line.split()[:3] == ["orders", "3", "12"] for line in lines), lines

@@ -7,6 +7,7 @@ objects they would take gigabytes; packed, a partition takes a few hundred bytes
 from __future__ import annotations
 
 from functools import cached_property, partial
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,9 +16,9 @@ from ottla import _engine
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
-    from ottla.audit.plan.logs import Logs
+    from ottla.audit.plan.logs import Log, Logs
     from ottla.logs.columns import Row
-    from ottla.logs.inventory import FileEntry, Partition
+    from ottla.logs.inventory import Partition
 
 
 class ScannedFile(NamedTuple):
@@ -77,8 +78,6 @@ class PackedLogs:
     def __init__(self, logs: Logs) -> None:
         self._logs = logs
         self._packed: list[_engine.PackedLog | None] = [None] * len(logs)
-        # Rows come log by log, and the files of a log are made when they are asked for.
-        self._latest: tuple[int, Sequence[FileEntry]] = (-1, ())
 
     def add(self, index: int, packed: _engine.PackedLog) -> None:
         """Adds a log."""
@@ -112,7 +111,8 @@ class PackedLogs:
         if packed is None:
             return {}
         files = self._logs[index].files
-        return {files[row[0]].path: ScannedFile(*row[1:]) for row in _all_rows(packed.files)}
+        rows = chain.from_iterable(_pieces(packed.files))
+        return {files[row[0]].path: ScannedFile(*row[1:]) for row in rows}
 
     def all_files(self) -> Iterator[tuple[bytes, ScannedFile]]:
         """Yields every scanned file with its path."""
@@ -131,11 +131,13 @@ class PackedLogs:
         Those of partitions outside the directories stay packed.
         """
         columns = _COLUMNS[table]
-        for index, partition, values in self._unpacked(table, directories):
-            row = dict(zip(columns, values, strict=True))
-            if "file" in row:
-                row["file"] = self._path(index, row["file"])
-            yield partition, row
+        for log, partition, piece in self._unpacked(table, directories):
+            files = log.files if "file" in columns else ()
+            for values in piece:
+                row = dict(zip(columns, values, strict=True))
+                if files:
+                    row["file"] = files[row["file"]].path
+                yield partition, row
 
     def rows_in(
         self,
@@ -153,40 +155,39 @@ class PackedLogs:
         file_at = known.index("file") if "file" in known else None
         wanted = itemgetter(*(known.index(column) for column in columns))
         more = beside.values if beside.columns else None
-        for index, partition, values in self._unpacked(table):
-            row = [*values, partition.topic, partition.partition]
-            if file_at is not None:
-                row[file_at] = show(self._path(index, row[file_at]))
-            if more is not None:
-                row += more(partition, values)
-            yield wanted(row)
+        for log, partition, piece in self._unpacked(table):
+            place = (partition.topic, partition.partition)
+            files = log.files if file_at is not None else ()
+            for values in piece:
+                row = [*values, *place]
+                if file_at is not None:
+                    row[file_at] = show(files[row[file_at]].path)
+                if more is not None:
+                    row += more(partition, values)
+                yield wanted(row)
 
     def _unpacked(
         self, table: str, directories: Container[bytes] | None = None
-    ) -> Iterator[tuple[int, Partition, Row]]:
-        """Yields the rows of a table as the engine has them, each with the index of its log."""
+    ) -> Iterator[tuple[Log, Partition, Sequence[Row]]]:
+        """Yields the rows of a table as the engine has them, some of a log at a time."""
         for index, partition in enumerate(self._logs.partitions if self.count(table) else ()):
             packed = self._packed[index]
             if partition is None or packed is None:
                 continue
             if directories is None or partition.directory in directories:
-                for values in _all_rows(partial(packed.rows, table)):
-                    yield index, partition, values
-
-    def _path(self, index: int, file_index: int) -> bytes:
-        latest, files = self._latest
-        if index != latest:
-            files = self._logs[index].files
-            self._latest = index, files
-        return files[file_index].path
+                log: Log | None = None
+                for piece in _pieces(partial(packed.rows, table)):
+                    log = log or self._logs[index]
+                    yield log, partition, piece
 
 
-def _all_rows(unpacked: Callable[[int], Sequence[Row] | None]) -> Iterator[Row]:
-    """Yields the rows of a table of a log, of which a piece is unpacked at a time."""
-    piece = 0
-    while (rows := unpacked(piece)) is not None:
-        yield from rows
-        piece += 1
+def _pieces(unpacked: Callable[[int], Sequence[Row] | None]) -> Iterator[Sequence[Row]]:
+    """Yields rows of a log, of which a piece is unpacked at a time; a piece without any is none."""
+    number = 0
+    while (piece := unpacked(number)) is not None:
+        if piece:
+            yield piece
+        number += 1
 
 
 class ScannedFiles:
