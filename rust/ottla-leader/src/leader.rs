@@ -23,6 +23,7 @@ use crate::validator::Validator;
 use crate::verdict::{Accepted, Verdict};
 use ottla_format::builder::{BatchFields, BuildError, NewControlRecord, build_control_batch};
 use ottla_format::compression::Codecs;
+use ottla_format::error::ErrorKind;
 use ottla_log::kafka_version::{KafkaVersion, ReleaseDifference};
 use ottla_log::producers::{Appender, Guard, Origin, ProducerRefusal, UnknownSequence};
 use ottla_log::sidefiles::transaction_index::AbortedTransaction;
@@ -122,6 +123,21 @@ pub struct EndTransaction {
     pub now_ms: i64,
 }
 
+/// What is known of a set that is not plain.
+#[derive(Debug)]
+pub enum NotPlain<'a> {
+    /// Its bytes are accepted, and a producer has a say in it.
+    OfProducer(Accepted<'a>),
+    /// It is not proved, and this is what that has found of its payload.
+    Unproved(Option<ErrorKind>),
+}
+
+/// What stores nothing: the caller does.
+#[expect(clippy::unnecessary_wraps, reason = "storing may fail")]
+fn keep_nothing(_: &Stored<'_>, _: &PartitionState) -> Result<(), Infallible> {
+    Ok(())
+}
+
 /// A partition's leader.
 #[derive(Clone, Debug)]
 pub struct Leader {
@@ -211,8 +227,36 @@ impl Leader {
         request: &AppendRequest<'_>,
         validator: &mut Validator,
     ) -> Verdict<'a> {
-        let keep = |_: &Stored<'_>, _: &PartitionState| Ok::<(), Infallible>(());
-        let Ok(verdict) = self.append_to(records, request, validator, keep);
+        self.append_plain(records, request, validator)
+            .unwrap_or_else(|rest| self.append_rest(rest, records, request, validator))
+    }
+
+    /// As [`append`](Self::append), of nearly every set: it is proved, and no producer has a say in it.
+    /// Apart, so that the caller need not ask of its verdict what every verdict may be.
+    ///
+    /// # Errors
+    /// What [`append_rest`](Self::append_rest) needs of another set, which changes nothing yet.
+    #[inline(always)]
+    pub fn append_plain<'a>(
+        &mut self,
+        records: &'a [u8],
+        request: &AppendRequest<'_>,
+        validator: &mut Validator,
+    ) -> Result<Verdict<'a>, NotPlain<'a>> {
+        let accepted = self.accept_plain(records, request, validator)?;
+        Ok(self.append_accepted(accepted, records.len(), request))
+    }
+
+    /// As [`append`](Self::append), of a set that is not plain.
+    #[inline(always)]
+    pub fn append_rest<'a>(
+        &mut self,
+        rest: NotPlain<'a>,
+        records: &'a [u8],
+        request: &AppendRequest<'_>,
+        validator: &mut Validator,
+    ) -> Verdict<'a> {
+        let Ok(verdict) = self.append_rest_to(rest, records, request, validator, keep_nothing);
         verdict
     }
 
@@ -229,47 +273,72 @@ impl Leader {
         validator: &mut Validator,
         keep: impl FnOnce(&Stored<'_>, &PartitionState) -> Result<(), E>,
     ) -> Result<Verdict<'a>, E> {
-        let set = self.request_of(request);
-        let accepted = match validator.accept(records, &self.settings.config, &set) {
-            Ok(accepted) => accepted,
-            Err(refused) => {
-                let set = self.request_of(request);
-                let config = &self.settings.config;
-                let verdict = validator.validate_by_stages(records, config, &set, refused);
-                return self.append_judged(verdict, request, validator, keep);
+        match self.accept_plain(records, request, validator) {
+            Ok(accepted) => {
+                keep(&accepted.stored, &self.state)?;
+                Ok(self.append_accepted(accepted, records.len(), request))
             }
-        };
-        let is_plain = accepted.stored.header().is_some_and(|header| !header.has_producer_id());
-        if !is_plain {
-            return self.append_of_producer(accepted, records.len(), request, validator, keep);
+            Err(rest) => self.append_rest_to(rest, records, request, validator, keep),
         }
-        // The way of nearly every set: no producer has a say in it.
-        keep(&accepted.stored, &self.state)?;
-        self.state.end_at(accepted.last_offset.saturating_add(1));
-        self.count_accepted(&accepted, records.len());
-        Ok(Verdict::accepted(accepted, records.len(), &set))
     }
 
-    /// Appends an accepted batch of a producer: nearly always what follows on its last one. Out of line:
-    /// it would cost the others.
-    #[inline(never)]
-    fn append_of_producer<'a, E>(
+    /// Accepts a set that is proved, and in which no producer has a say.
+    #[inline(always)]
+    fn accept_plain<'a>(
+        &self,
+        records: &'a [u8],
+        request: &AppendRequest<'_>,
+        validator: &mut Validator,
+    ) -> Result<Accepted<'a>, NotPlain<'a>> {
+        let set = self.request_of(request);
+        let accepted =
+            validator.accept(records, &self.settings.config, &set).map_err(NotPlain::Unproved)?;
+        if accepted.stored.header().is_some_and(|header| !header.has_producer_id()) {
+            Ok(accepted)
+        } else {
+            Err(NotPlain::OfProducer(accepted))
+        }
+    }
+
+    /// Appends what is accepted, once it is in the log and its producer has taken note of it.
+    #[inline(always)]
+    fn append_accepted<'a>(
         &mut self,
         accepted: Accepted<'a>,
         set_bytes: usize,
         request: &AppendRequest<'_>,
+    ) -> Verdict<'a> {
+        self.state.end_at(accepted.last_offset.saturating_add(1));
+        self.count_accepted(&accepted, set_bytes);
+        Verdict::accepted(accepted, set_bytes, &self.request_of(request))
+    }
+
+    /// Out of line: it would cost the others.
+    #[inline(never)]
+    fn append_rest_to<'a, E>(
+        &mut self,
+        rest: NotPlain<'a>,
+        records: &'a [u8],
+        request: &AppendRequest<'_>,
         validator: &mut Validator,
         keep: impl FnOnce(&Stored<'_>, &PartitionState) -> Result<(), E>,
     ) -> Result<Verdict<'a>, E> {
-        let set = self.request_of(request);
-        let Some(batch) = self.state.next_batch(&accepted.stored, request.origin) else {
-            let verdict = Verdict::accepted(accepted, set_bytes, &set);
-            return self.append_judged(verdict, request, validator, keep);
+        let verdict = match rest {
+            NotPlain::OfProducer(accepted) => {
+                // Nearly always what follows on its last one.
+                if let Some(batch) = self.state.next_batch(&accepted.stored, request.origin) {
+                    keep(&accepted.stored, &self.state)?;
+                    self.state.append_next(&batch);
+                    return Ok(self.append_accepted(accepted, records.len(), request));
+                }
+                Verdict::accepted(accepted, records.len(), &self.request_of(request))
+            }
+            NotPlain::Unproved(refused) => {
+                let (set, config) = (self.request_of(request), &self.settings.config);
+                validator.validate_by_stages(records, config, &set, refused)
+            }
         };
-        keep(&accepted.stored, &self.state)?;
-        self.state.append_next(&batch, accepted.last_offset.saturating_add(1));
-        self.count_accepted(&accepted, set_bytes);
-        Ok(Verdict::accepted(accepted, set_bytes, &set))
+        self.append_judged(verdict, request, validator, keep)
     }
 
     #[inline]
@@ -332,8 +401,7 @@ impl Leader {
         end: &EndTransaction,
         validator: &mut Validator,
     ) -> Result<Verdict<'static>, BuildError> {
-        let keep = |_: &Stored<'_>, _: &PartitionState| Ok::<(), Infallible>(());
-        let Ok(verdict) = self.end_transaction_to(end, validator, keep)?;
+        let Ok(verdict) = self.end_transaction_to(end, validator, keep_nothing)?;
         Ok(verdict)
     }
 
@@ -584,8 +652,7 @@ mod tests {
         let set = leader.request_of(request);
         let config = &leader.settings.config;
         let verdict = validator.validate_by_stages(records, config, &set, None);
-        let keep = |_: &Stored<'_>, _: &PartitionState| Ok::<(), Infallible>(());
-        let Ok(verdict) = leader.append_judged(verdict, request, validator, keep);
+        let Ok(verdict) = leader.append_judged(verdict, request, validator, keep_nothing);
         verdict
     }
 

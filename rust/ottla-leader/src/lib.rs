@@ -60,7 +60,9 @@ mod verdict;
 
 pub use config::{CompressionType, ConfigError, TopicConfig};
 pub use gate::check_request;
-pub use leader::{AppendRequest, EndTransaction, Leader, LeaderSettings, UnknownProducer};
+pub use leader::{
+    AppendRequest, EndTransaction, Leader, LeaderSettings, NotPlain, UnknownProducer,
+};
 pub use metrics::Metrics;
 pub use profiles::{Difference, Profile};
 pub use reason::Reason;

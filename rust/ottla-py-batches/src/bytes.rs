@@ -85,6 +85,12 @@ impl SharedBytes {
         Self { owner: bytes.unbind(), start: 0, end }
     }
 
+    /// All bytes of an object, which are at hand.
+    #[inline]
+    pub(crate) fn all(owner: &Bound<'_, PyBytes>, bytes: &[u8]) -> Self {
+        Self { owner: owner.clone().unbind(), start: 0, end: bytes.len() }
+    }
+
     /// No bytes.
     pub fn empty(py: Python<'_>) -> Self {
         Self::whole(PyBytes::new(py, b""))
@@ -94,12 +100,6 @@ impl SharedBytes {
     #[inline]
     pub fn as_bytes<'a>(&'a self, py: Python<'a>) -> &'a [u8] {
         self.owner.as_bytes(py).get(self.start..self.end).unwrap_or_default()
-    }
-
-    /// How many bytes.
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.end.saturating_sub(self.start)
     }
 
     /// The bytes as one object: of a part of one, a copy.
@@ -121,21 +121,31 @@ impl SharedBytes {
         BackedBytes { whole, range: self.start..self.end }
     }
 
-    /// A part of the bytes as an object of Python: a view, or a copy where that takes less time.
+    /// A part of the bytes as an object of Python: a view, or a copy where that takes less time. All of
+    /// them are at hand, as `bytes`.
+    #[inline]
     pub(crate) fn part<'py>(
         &self,
         py: Python<'py>,
+        bytes: &[u8],
         range: Range<usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        match bytes.get(range.clone()) {
+            Some(few) if few.len() < PART_BYTES.min(bytes.len()) => {
+                Ok(PyBytes::new(py, few).into_any())
+            }
+            _ => self.viewed(py, range),
+        }
+    }
+
+    /// A part of the bytes as a view, or as the object where it is all that it holds.
+    #[inline(never)]
+    fn viewed<'py>(&self, py: Python<'py>, range: Range<usize>) -> PyResult<Bound<'py, PyAny>> {
         let owner = self.owner.bind(py);
         let (start, end) =
             (self.start.saturating_add(range.start), self.start.saturating_add(range.end));
         if start == 0 && end == owner.as_bytes().len() {
             return Ok(owner.clone().into_any());
-        }
-        if range.len() < PART_BYTES {
-            let part = owner.as_bytes().get(start..end).unwrap_or_default();
-            return Ok(PyBytes::new(py, part).into_any());
         }
         PyMemoryView::from(owner)?.get_item(PySlice::new(py, start as isize, end as isize, 1))
     }

@@ -1,6 +1,6 @@
 //! `Leader`: the decisions of one partition's leader over time.
 
-use crate::bytes::{DETACH_BYTES, SharedBytes};
+use crate::bytes::SharedBytes;
 use crate::calls::{attached, detached};
 use crate::integers::int;
 use crate::leader_options::{Keywords, LeaderOptions, StoredLogOptions};
@@ -124,6 +124,34 @@ impl Leader {
         self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Decides on a short set, and appends it where it is accepted: the interpreter waits.
+    #[inline]
+    fn decide_at_once<'py>(
+        &self,
+        py: Python<'py>,
+        bytes: &[u8],
+        data: impl Fn() -> SharedBytes,
+        request: &AppendRequest<'_>,
+    ) -> PyResult<Bound<'py, Verdict>> {
+        let decide = |validator: &mut Validator| {
+            let mut engine = self.engine(py);
+            // A verdict is made where it is known what it is like, and is not copied on its way out.
+            let made = match engine.append_plain(bytes, request, validator) {
+                Ok(verdict) => {
+                    drop(engine);
+                    Bound::new(py, Verdict::new(py, data(), verdict.into()))
+                }
+                Err(rest) => {
+                    let verdict = engine.append_rest(rest, bytes, request, validator);
+                    drop(engine);
+                    Bound::new(py, Verdict::new(py, data(), verdict.into()))
+                }
+            };
+            made.map_err(Box::new)
+        };
+        attached(py, || with_validator(decide))?.map_err(|error| *error)
+    }
+
     /// Decides on a set, and appends it where it is accepted.
     #[inline]
     fn decide<'py>(
@@ -132,14 +160,16 @@ impl Leader {
         records: &Bound<'py, PyAny>,
         request: &AppendRequest<'_>,
     ) -> PyResult<Bound<'py, Verdict>> {
+        if let Ok(whole) = records.cast::<PyBytes>() {
+            let bytes = whole.as_bytes();
+            if is_short(bytes) {
+                let data = || SharedBytes::all(whole, bytes);
+                return self.decide_at_once(py, bytes, data, request);
+            }
+        }
         let data = SharedBytes::of(records)?;
-        if data.len() < DETACH_BYTES || is_short(data.as_bytes(py)) {
-            let decide = |validator: &mut Validator| {
-                let decision = self.engine(py).append(data.as_bytes(py), request, validator).into();
-                // An answer of two words is not copied on its way out.
-                Bound::new(py, Verdict::new(py, data, decision)).map_err(Box::new)
-            };
-            return attached(py, || with_validator(decide))?.map_err(|error| *error);
+        if is_short(data.as_bytes(py)) {
+            return self.decide_at_once(py, data.as_bytes(py), || data.clone_ref(py), request);
         }
         let bytes = data.as_bytes(py);
         let mut engine = self.engine(py);

@@ -304,12 +304,15 @@ impl Verdict {
     fn stored_parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match &self.outcome {
             Ok(Appended { patch: Some(patch), end, .. }) => {
-                let header = patch.header_of(self.data.as_bytes(py)).map(|new| new.to_bytes());
+                let data = self.data.as_bytes(py);
+                let header = patch.header_of(data).map(|new| new.to_bytes());
                 let header = PyBytes::new(py, header.as_ref().map_or(&[], |bytes| &bytes[..]));
-                let rest = self.data.part(py, RECORD_BATCH_OVERHEAD..*end)?;
+                let rest = self.data.part(py, data, RECORD_BATCH_OVERHEAD..*end)?;
                 PyTuple::new(py, [header.into_any(), rest])
             }
-            Ok(Appended { end: end @ 1.., .. }) => PyTuple::new(py, [self.data.part(py, 0..*end)?]),
+            Ok(Appended { end: end @ 1.., .. }) => {
+                PyTuple::new(py, [self.data.part(py, self.data.as_bytes(py), 0..*end)?])
+            }
             Ok(_) | Err(_) => Ok(PyTuple::empty(py)),
         }
     }

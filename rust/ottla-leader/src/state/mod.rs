@@ -61,7 +61,7 @@ enum Single {
 }
 
 impl Single {
-    #[inline]
+    #[inline(always)]
     fn of(stored: &Stored<'_>) -> Option<Self> {
         let info = BatchInfo::from_header(&stored.header()?, 0);
         if info.is_control() || info.size != stored.len() as u64 {
@@ -190,7 +190,7 @@ impl PartitionState {
     }
 
     /// The batch of a producer that a set is, if it is what follows on the last one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_batch(&self, stored: &Stored<'_>, origin: Origin) -> Option<ProducerBatch> {
         match Single::of(stored)? {
             Single::OfProducer(batch) => self.producers.is_next(&batch, origin).then_some(batch),
@@ -198,11 +198,11 @@ impl PartitionState {
         }
     }
 
-    /// Appends a batch that [`next_batch`](Self::next_batch) returned, once it is in the log.
+    /// Its producer takes note of a batch that [`next_batch`](Self::next_batch) returned, once it is in
+    /// the log.
     #[inline]
-    pub(crate) fn append_next(&mut self, batch: &ProducerBatch, log_end_offset: i64) {
+    pub(crate) fn append_next(&mut self, batch: &ProducerBatch) {
         self.producers.append_next(batch);
-        self.end_at(log_end_offset);
     }
 
     /// A set was appended, and its producers have taken note of it where it has any.

@@ -115,7 +115,8 @@ impl Producers {
     /// Whether a client's batch follows on its producer's last one outside of transactions, as nearly
     /// every batch does: then [`append_next`](Self::append_next) does what [`judge`](Self::judge)
     /// and [`commit`](Self::commit) do.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "what is not a call is not copied")]
+    #[inline(always)]
     pub fn is_next(&self, batch: &ProducerBatch, origin: Origin) -> bool {
         if origin != Origin::Client || batch.is_transactional || !self.verifications.is_empty() {
             return false;
