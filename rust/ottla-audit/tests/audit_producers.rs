@@ -14,6 +14,8 @@ struct Stored {
     offset: i64,
     last_offset: i64,
     timestamp: i64,
+    /// 0 where a cleaner has removed them.
+    records: u32,
     what: What,
 }
 
@@ -53,6 +55,14 @@ enum Said {
         previous: i32,
         found: i32,
     },
+    MarkerMissing {
+        first: i64,
+        producer_id: i64,
+        last: i64,
+        epoch: i16,
+        next: (i16, i64),
+        markers: u64,
+    },
 }
 
 /// Id, epoch, last sequence, coordinator epoch, first offset of the open transaction.
@@ -76,6 +86,8 @@ struct Naive {
     coordinator_epoch: Option<i32>,
     /// First offset, last offset, batches, and the same of plain data inside.
     open: Option<(i64, i64, u64, Option<Run>)>,
+    /// The batches of the open transaction, with the holes below each.
+    inside: Vec<(Stored, i64)>,
 }
 
 impl Naive {
@@ -139,6 +151,9 @@ impl Naive {
                     self.window.remove(0);
                 }
                 self.holes_from = holes;
+                if is_transactional {
+                    self.inside.push((*stored, holes));
+                }
                 match (&mut self.open, is_transactional) {
                     (Some((_, last, batches, _)), true) => {
                         *last = stored.last_offset;
@@ -163,6 +178,8 @@ impl Naive {
                 }
                 self.coordinator_epoch = Some(found);
                 self.report_plain(id, said);
+                self.report_missing_markers(id, said);
+                self.inside.clear();
                 if let Some((first, last, batches, _)) = self.open.take() {
                     let marker = offset;
                     let producer_id = id;
@@ -176,6 +193,29 @@ impl Naive {
                     });
                 }
             }
+        }
+    }
+
+    /// A newer epoch right behind the last batch of the one before, of which records are there.
+    fn report_missing_markers(&self, producer_id: i64, said: &mut Vec<Said>) {
+        let mut missing = Vec::new();
+        for pair in self.inside.windows(2) {
+            let [(last, holes_before), (next, holes)] = pair else { continue };
+            if next.epoch > last.epoch && holes == holes_before && last.records > 0 {
+                missing.push((last.last_offset, next.epoch, next.offset));
+            }
+        }
+        if let (Some((begun, _)), Some(&(last, epoch, offset))) =
+            (self.inside.first(), missing.first())
+        {
+            said.push(Said::MarkerMissing {
+                first: begun.offset,
+                producer_id,
+                last,
+                epoch: begun.epoch,
+                next: (epoch, offset),
+                markers: missing.len() as u64,
+            });
         }
     }
 
@@ -203,6 +243,7 @@ fn naive(log: &[Stored]) -> (Vec<Said>, Vec<Left>) {
     let mut left = Vec::new();
     for (id, producer) in &producers {
         producer.report_plain(*id, &mut said);
+        producer.report_missing_markers(*id, &mut said);
         let open = producer.open.map(|(first, ..)| first);
         let epoch = producer.epoch.unwrap_or(-1);
         left.push((*id, epoch, producer.last, producer.coordinator_epoch.unwrap_or(-1), open));
@@ -272,6 +313,19 @@ fn as_said(producer_id: i64, verdict: &ProducerVerdict) -> Said {
             previous: *previous,
             found: *found,
         },
+        ProducerVerdict::Transaction(TransactionVerdict::MarkerMissing {
+            producer_epoch,
+            first_offset,
+            missing,
+            ..
+        }) => Said::MarkerMissing {
+            first: *first_offset,
+            producer_id,
+            last: missing.last_offset,
+            epoch: *producer_epoch,
+            next: (missing.next_epoch, missing.next_offset),
+            markers: missing.markers,
+        },
     }
 }
 
@@ -298,7 +352,7 @@ fn summarise(log: &[Stored], said: &mut Vec<Said>) -> Part {
             size: 100,
             offset: stored.offset,
             offset_delta: (stored.last_offset - stored.offset) as i32,
-            records: 1,
+            records: stored.records,
             holes: part.holes,
             timestamp: stored.timestamp,
             previous_timestamp: None,
@@ -429,6 +483,7 @@ fn log_of(start: i64, steps: &[Step]) -> Vec<Stored> {
             offset,
             last_offset,
             timestamp,
+            records: u32::from(step.kind % 7 != 0),
             what,
         });
         offset = last_offset + 1;
@@ -457,7 +512,7 @@ fn data(epoch: i16, first: i32, last: i32, offset: i64) -> Stored {
     let count = (i64::from(last) - i64::from(first)).rem_euclid(1 << 31);
     let what = What::Data { first, last, is_transactional: false };
     let last_offset = offset + count;
-    Stored { producer_id: 7, epoch, offset, last_offset, timestamp: 1000, what }
+    Stored { producer_id: 7, epoch, offset, last_offset, timestamp: 1000, records: 1, what }
 }
 
 fn transactional(epoch: i16, first: i32, last: i32, offset: i64) -> Stored {
@@ -469,12 +524,12 @@ fn transactional(epoch: i16, first: i32, last: i32, offset: i64) -> Stored {
 
 fn marker(epoch: i16, coordinator_epoch: i32, offset: i64) -> Stored {
     let what = What::Marker { coordinator_epoch, is_commit: true };
-    Stored { producer_id: 7, epoch, offset, last_offset: offset, timestamp: 1000, what }
+    Stored { producer_id: 7, epoch, offset, last_offset: offset, timestamp: 1000, records: 1, what }
 }
 
 fn other(offset: i64, last_offset: i64) -> Stored {
     let what = What::Data { first: -1, last: -1, is_transactional: false };
-    Stored { producer_id: -1, epoch: -1, offset, last_offset, timestamp: 1000, what }
+    Stored { producer_id: -1, epoch: -1, offset, last_offset, timestamp: 1000, records: 1, what }
 }
 
 /// What is not fine about two parts merged, by offset; also by the plain checker.
@@ -490,6 +545,9 @@ fn said_of(left: &[Stored], right: &[Stored]) -> Vec<(i64, String)> {
             }
             Said::CoordinatorBack { marker, found, .. } => {
                 Some((marker, format!("coordinator {found}")))
+            }
+            Said::MarkerMissing { first, last, markers, .. } => {
+                Some((first, format!("{markers} markers missing, the first behind {last}")))
             }
             Said::Completed { .. } => None,
         })
@@ -672,4 +730,32 @@ fn producers_of_a_later_part_that_find_no_room_are_counted() {
     let mut producers = one_batch_each(0, bound);
     producers.append(&one_batch_each(bound, 3), 0, 1, &mut |_, _| {});
     assert_eq!(producers.left_out(), 3);
+}
+
+#[test]
+fn a_transaction_without_a_marker_before_the_next_one_is_told() {
+    let log = [
+        marker(4, 0, 2),
+        transactional(4, 0, 0, 3),
+        transactional(4, 1, 1, 4),
+        transactional(5, 0, 0, 5),
+        transactional(6, 0, 0, 6),
+        marker(7, 0, 7),
+    ];
+    for cut in 0..log.len() {
+        let (left, right) = log.split_at(cut);
+        assert_eq!(said_of(left, right), about(3, "2 markers missing, the first behind 4"));
+    }
+}
+
+#[test]
+fn a_marker_that_may_have_been_among_missing_offsets_is_not_told() {
+    let left = [transactional(4, 0, 0, 3), transactional(4, 1, 1, 4)];
+    assert_eq!(said_of(&left, &[transactional(5, 0, 0, 6), marker(6, 0, 7)]), vec![]);
+}
+
+#[test]
+fn a_marker_that_went_with_the_last_record_of_its_transaction_is_not_told() {
+    let emptied = Stored { records: 0, ..transactional(4, 0, 0, 3) };
+    assert_eq!(said_of(&[emptied], &[transactional(5, 0, 0, 4), marker(6, 0, 5)]), vec![]);
 }

@@ -12,6 +12,7 @@ use crate::partition::gap_list::list_gaps;
 use crate::partition::limits_met::find_limits_met;
 use crate::partition::log_end;
 use crate::partition::log_start;
+use crate::partition::missing_markers;
 use crate::partition::open_transactions::{begun_below, find_open_transactions};
 use crate::partition::producer_findings;
 use crate::partition::producers::{ProducerVerdict, Producers};
@@ -330,6 +331,7 @@ impl<'a> Merge<'a> {
         out.epochs = join_epochs(&out.segments, &self.context.leader_epochs);
         self.compare_side_files(&out, proof);
         out.findings = self.findings;
+        missing_markers::drop_doubtful(&mut out.findings);
         let last = out.segments.len().saturating_sub(1);
         let met = find_limits_met(&out, left_out.saturating_sub(self.left_out_of_segments));
         let met = met.into_iter().map(|finding| PlacedFinding { segment: last, finding });

@@ -16,6 +16,7 @@
 //! | [`sequences`] | the sequences of one producer |
 //! | [`transactions`] | the transactions of one producer |
 //! | `producer_findings` | findings about producers and transactions |
+//! | `missing_markers` | which markers are missing, and which may have been damaged |
 //! | `open_transactions` | transactions that are open at the end of the log |
 //! | [`gaps`] | offsets that consumers do not get |
 //! | `gap_list` | all of them, and the causes of those that are findings |
@@ -38,6 +39,7 @@ pub mod log_end;
 mod log_start;
 mod lost_head;
 pub(crate) mod merge;
+mod missing_markers;
 mod open_transactions;
 pub(crate) mod producer_findings;
 pub mod producers;

@@ -6,7 +6,7 @@ use crate::catalogue::message::OpenTransactionFacts;
 use crate::catalogue::severity::Severity;
 use crate::partition::producers::ProducerVerdict;
 use crate::partition::sequences::{EventKind, ProducerEvent, SequenceVerdict};
-use crate::partition::transactions::{OpenTransaction, TransactionVerdict};
+use crate::partition::transactions::{MissingMarkers, OpenTransaction, TransactionVerdict};
 use ottla_format::words;
 use ottla_log::sidefiles::snapshot::SnapshotEntry;
 
@@ -178,6 +178,24 @@ fn transaction_finding(producer_id: i64, verdict: &TransactionVerdict) -> Option
                 .values("transactional data", "plain data")
                 .graded(Severity::Error);
             Some((plain.place.segment, found))
+        }
+        TransactionVerdict::MarkerMissing { place, producer_epoch, first_offset, missing } => {
+            let MissingMarkers { markers, last_offset, next_offset, next_epoch } = *missing;
+            let more = match markers.saturating_sub(1) {
+                0 => String::new(),
+                1 => " (nor has the one after it)".to_owned(),
+                more => format!(" (nor have the {more} after it)"),
+            };
+            let message = format!(
+                "the transaction of producer {producer_id} epoch {producer_epoch} at {} has no end marker{more}, and one of epoch {next_epoch} begins at offset {next_offset}: the next marker decides about them all",
+                words::offsets(*first_offset, last_offset)
+            );
+            let found = Finding::new(FindingKind::MarkerMissing, message)
+                .at(place.position, place.size.into())
+                .offsets(*first_offset, next_offset.saturating_sub(1))
+                .producer(producer_id)
+                .values(format!("an end marker before offset {next_offset}"), "none");
+            Some((place.segment, found))
         }
         TransactionVerdict::CoordinatorEpochRegression { marker, previous, found } => {
             let message = format!(

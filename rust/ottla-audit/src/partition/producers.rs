@@ -103,7 +103,7 @@ impl History {
     /// Moves it to its place in the log, behind a batch of `previous_timestamp`.
     fn shift(&mut self, holes: i64, segment: u32, previous_timestamp: Option<i64>) {
         self.sequences.shift(holes, segment, previous_timestamp);
-        self.transactions.shift(segment);
+        self.transactions.shift(holes, segment);
     }
 
     /// Appends what was moved to its place.

@@ -57,6 +57,8 @@ pub struct OpenTransaction {
     first_offset_delta: i32,
     /// Records of its first batch.
     first_records: u32,
+    /// Offsets missing below its first batch, counted from the beginning of this part of the log.
+    holes: i64,
     /// Of all its batches, if there is more than the first: most transactions of a log that has many
     /// open ones have no more, and take little.
     sums: Option<Box<TransactionSums>>,
@@ -77,6 +79,38 @@ pub struct TransactionSums {
     pub records: u64,
     /// Plain batches of the same producer inside it, which only faulty logs have.
     pub plain: Option<PlainRun>,
+    /// Where another transaction begins inside it, which only faulty logs have.
+    unmarked: Option<MissingMarkers>,
+    /// Offsets missing below its last batch.
+    newest_holes: i64,
+    /// Producer epoch of its last batch.
+    newest_epoch: i16,
+    /// Whether a cleaner has left records of its last batch.
+    newest_has_records: bool,
+}
+
+/// Markers that are missing in what a log therefore has as one transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingMarkers {
+    /// How many.
+    pub markers: u64,
+    /// Last offset before the first of them.
+    pub last_offset: i64,
+    /// First offset after it.
+    pub next_offset: i64,
+    /// Producer epoch after it.
+    pub next_epoch: i16,
+}
+
+impl MissingMarkers {
+    fn join(left: Option<Self>, right: Option<Self>) -> Option<Self> {
+        match (left, right) {
+            (Some(left), Some(right)) => {
+                Some(Self { markers: left.markers.saturating_add(right.markers), ..left })
+            }
+            (left, right) => left.or(right),
+        }
+    }
 }
 
 /// A transaction that has ended.
@@ -186,6 +220,17 @@ pub enum TransactionVerdict {
         /// First offset of the transaction.
         first_offset: i64,
     },
+    /// A transaction whose producer began another one before its marker.
+    MarkerMissing {
+        /// Where its first batch is.
+        place: BatchPlace,
+        /// Its producer epoch.
+        producer_epoch: i16,
+        /// First offset of its data.
+        first_offset: i64,
+        /// What is missing.
+        missing: MissingMarkers,
+    },
     /// A marker whose coordinator epoch is below the previous one.
     CoordinatorEpochRegression {
         /// The marker.
@@ -249,6 +294,7 @@ impl OpenTransaction {
             first_timestamp: event.timestamp,
             first_offset_delta: event.offset_delta,
             first_records: event.records,
+            holes: event.holes,
             sums: None,
         }
     }
@@ -262,6 +308,10 @@ impl OpenTransaction {
             bytes: self.place.size.into(),
             records: self.first_records.into(),
             plain: None,
+            unmarked: None,
+            newest_holes: self.holes,
+            newest_epoch: self.producer_epoch,
+            newest_has_records: self.first_records > 0,
         };
         self.sums.as_deref().copied().unwrap_or_else(of_first)
     }
@@ -273,18 +323,40 @@ impl OpenTransaction {
     }
 
     /// Adds the data of the part on the right to a transaction, or begins one with it.
-    fn extend(open: &mut Option<Box<Self>>, right: Self) {
+    fn extend(open: &mut Option<Box<Self>>, next: Self) {
         let Some(left) = open else {
-            *open = Some(Box::new(right));
+            *open = Some(Box::new(next));
             return;
         };
-        let (sums, right) = (left.sums_mut(), right.sums());
+        let (sums, right) = (left.sums_mut(), next.sums());
+        let between = sums.is_unmarked_before(&next).then_some(MissingMarkers {
+            markers: 1,
+            last_offset: sums.last_offset,
+            next_offset: next.first_offset,
+            next_epoch: next.producer_epoch,
+        });
+        sums.unmarked =
+            MissingMarkers::join(MissingMarkers::join(sums.unmarked, between), right.unmarked);
+        sums.newest_holes = right.newest_holes;
+        sums.newest_epoch = right.newest_epoch;
+        sums.newest_has_records = right.newest_has_records;
         sums.last_offset = right.last_offset;
         sums.last_timestamp = sums.last_timestamp.max(right.last_timestamp);
         sums.batches = sums.batches.saturating_add(right.batches);
         sums.bytes = sums.bytes.saturating_add(right.bytes);
         sums.records = sums.records.saturating_add(right.records);
         sums.plain = PlainRun::join(sums.plain, right.plain);
+    }
+
+    /// Moves it to its place, with the part of the log that it is in.
+    fn shift(&mut self, holes: i64, segments: u32) {
+        self.place.shift(segments);
+        self.holes = self.holes.saturating_add(holes);
+        let Some(sums) = &mut self.sums else { return };
+        sums.newest_holes = sums.newest_holes.saturating_add(holes);
+        if let Some(plain) = &mut sums.plain {
+            plain.place.shift(segments);
+        }
     }
 
     /// Whether it is older, by the newest timestamp of its log, than a coordinator lets one become by
@@ -300,11 +372,28 @@ impl OpenTransaction {
         }
     }
 
-    fn report_plain(&self, out: &mut dyn FnMut(TransactionVerdict)) {
-        if let Some(plain) = self.sums.as_deref().and_then(|sums| sums.plain) {
-            let first_offset = self.first_offset;
+    /// Reports what no transaction has inside.
+    fn report_inside(&self, out: &mut dyn FnMut(TransactionVerdict)) {
+        let Some(sums) = self.sums.as_deref() else { return };
+        let Self { place, producer_epoch, first_offset, .. } = *self;
+        if let Some(plain) = sums.plain {
             out(TransactionVerdict::PlainInside { plain, first_offset });
         }
+        if let Some(missing) = sums.unmarked {
+            out(TransactionVerdict::MarkerMissing { place, producer_epoch, first_offset, missing });
+        }
+    }
+}
+
+impl TransactionSums {
+    /// Whether `next` is of another transaction than these batches, and the marker between is missing.
+    ///
+    /// A producer gets a new epoch once its transaction has ended. The marker may be where offsets
+    /// are missing; and a cleaner removes it with the last records.
+    fn is_unmarked_before(&self, next: &OpenTransaction) -> bool {
+        next.producer_epoch > self.newest_epoch
+            && next.holes == self.newest_holes
+            && self.newest_has_records
     }
 }
 
@@ -317,7 +406,7 @@ fn end(
     let EventKind::Marker { is_commit, coordinator_epoch } = marker.kind else { return };
     // A marker without data ends an empty transaction, or the cleaner removed the data.
     let Some(open) = open else { return };
-    open.report_plain(out);
+    open.report_inside(out);
     let TransactionSums { last_offset, batches, bytes, records, .. } = open.sums();
     out(TransactionVerdict::Completed(CompletedTransaction {
         place: open.place,
@@ -381,13 +470,11 @@ impl Transactions {
         if self.marker.is_some() { &mut self.open } else { &mut self.begun }
     }
 
-    /// Moves the part to its place: so many segments come before it.
-    pub fn shift(&mut self, segments: u32) {
+    /// Moves the part to its place: `holes` more offsets are missing below it, and so many segments
+    /// come before it.
+    pub fn shift(&mut self, holes: i64, segments: u32) {
         for open in self.begun.iter_mut().chain(&mut self.open) {
-            open.place.shift(segments);
-            if let Some(plain) = open.sums.as_mut().and_then(|sums| sums.plain.as_mut()) {
-                plain.place.shift(segments);
-            }
+            open.shift(holes, segments);
         }
         if let Some(plain) = &mut self.plain {
             plain.place.shift(segments);
@@ -442,7 +529,7 @@ impl Transactions {
             None => (-1, self.begun),
         };
         if let Some(open) = &open {
-            open.report_plain(out);
+            open.report_inside(out);
         }
         (epoch, open)
     }
