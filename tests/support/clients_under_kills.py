@@ -220,5 +220,10 @@ class Clients:
         first, second = values("decided", 0), values("decided", 1)
         if first != [number for number in second for _ in range(2)]:
             yield "a transaction is there in part"
-        if [number for number in second if number not in self.undecided] != self.committed:
-            yield "transactions that were committed are not those that are there"
+        stored = [number for number in second if number not in self.undecided]
+        if stored != self.committed:
+            lost, unexpected = {*self.committed} - {*stored}, {*stored} - {*self.committed}
+            yield (
+                f"of {len(self.committed)} transactions that were committed, {sorted(lost)} are not"
+                f" there, and {sorted(unexpected)} are though they were not"
+            )
