@@ -355,7 +355,7 @@ catalogue! {
         trace_of: [DisturbsProducer, LosesMarkers],
         joins: Nothing,
         meaning: "A transaction has no end marker although its producer has begun another one: the marker of that one decides about the records of both.",
-        causes: "The coordinator ended the transaction without writing its marker here. Coordinators of Kafka 4.3 and 4.4 do so where the partition has no leader at that moment, as when a broker has crashed and starts again: they take the partition for deleted. Or, before KIP-890, records came in after their transaction had ended.",
+        causes: "The coordinator ended the transaction without writing its marker here, or an unclean leader election lost it. Coordinators of Kafka 4.3 and 4.4 skip it where the partition has no leader at that moment, as when a broker has crashed and starts again: they take the partition for deleted. Or, before KIP-890, records came in after their transaction had ended.",
         action: "Find out from the owners of the producing application, or in __transaction_state, how the transaction ended: read_committed consumers may have read records here that were aborted, or have missed some that were committed. The marker cannot be written any more: records that were committed have to be sent again, and what was made of aborted ones undone.",
         kafka: "KIP-98, KIP-890; TransactionMarkerChannelManager skips partitions for which KRaftMetadataCache.getPartitionLeaderEndpoint has no node",
     }
