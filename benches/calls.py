@@ -47,7 +47,7 @@ CALLS: Mapping[str, Call] = {
     "check_batches": Call("check(batch)", 815),
     "check_batches of a view": Call("check(view)", 2_410),
     "Leader.append": Call("append(batch, now_ms=0)", 2_005),
-    "Leader.append of a producer": Call("append(next_batch, now_ms=0)", 2_465),
+    "Leader.append of a producer": Call("append(next_batch, now_ms=0)", 2_315),
     "Verdict.stored_parts": Call("verdict.stored_parts", 972),
 }
 

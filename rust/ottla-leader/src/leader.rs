@@ -123,11 +123,11 @@ pub struct EndTransaction {
     pub now_ms: i64,
 }
 
-/// What is known of a set that is not plain.
+/// What is known of a set that was not appended at once.
 #[derive(Debug)]
-pub enum NotPlain<'a> {
-    /// Its bytes are accepted, and a producer has a say in it.
-    OfProducer(Accepted<'a>),
+pub enum Rest<'a> {
+    /// Its bytes are accepted; its producer is yet to be heard.
+    Accepted(Accepted<'a>),
     /// It is not proved, and this is what that has found of its payload.
     Unproved(Option<ErrorKind>),
 }
@@ -227,31 +227,32 @@ impl Leader {
         request: &AppendRequest<'_>,
         validator: &mut Validator,
     ) -> Verdict<'a> {
-        self.append_plain(records, request, validator)
+        self.append_at_once(records, request, validator)
             .unwrap_or_else(|rest| self.append_rest(rest, records, request, validator))
     }
 
-    /// As [`append`](Self::append), of nearly every set: it is proved, and no producer has a say in it.
-    /// Apart, so that the caller need not ask of its verdict what every verdict may be.
+    /// As [`append`](Self::append), of nearly every set: it is proved, and no producer has a say in it
+    /// or it follows on the last batch of its producer. Apart, so that the caller need not ask of its
+    /// verdict what every verdict may be.
     ///
     /// # Errors
     /// What [`append_rest`](Self::append_rest) needs of another set, which changes nothing yet.
     #[inline(always)]
-    pub fn append_plain<'a>(
+    pub fn append_at_once<'a>(
         &mut self,
         records: &'a [u8],
         request: &AppendRequest<'_>,
         validator: &mut Validator,
-    ) -> Result<Verdict<'a>, NotPlain<'a>> {
-        let accepted = self.accept_plain(records, request, validator)?;
-        Ok(self.append_accepted(accepted, records.len(), request))
+    ) -> Result<Verdict<'a>, Rest<'a>> {
+        let Ok(appended) = self.append_proved(records, request, validator, keep_nothing);
+        appended.map_err(|(rest, _)| rest)
     }
 
-    /// As [`append`](Self::append), of a set that is not plain.
+    /// As [`append`](Self::append), of a set that was not appended at once.
     #[inline(always)]
     pub fn append_rest<'a>(
         &mut self,
-        rest: NotPlain<'a>,
+        rest: Rest<'a>,
         records: &'a [u8],
         request: &AppendRequest<'_>,
         validator: &mut Validator,
@@ -273,69 +274,69 @@ impl Leader {
         validator: &mut Validator,
         keep: impl FnOnce(&Stored<'_>, &PartitionState) -> Result<(), E>,
     ) -> Result<Verdict<'a>, E> {
-        match self.accept_plain(records, request, validator) {
-            Ok(accepted) => {
-                keep(&accepted.stored, &self.state)?;
-                Ok(self.append_accepted(accepted, records.len(), request))
-            }
-            Err(rest) => self.append_rest_to(rest, records, request, validator, keep),
+        match self.append_proved(records, request, validator, keep)? {
+            Ok(verdict) => Ok(verdict),
+            Err((rest, keep)) => self.append_rest_to(rest, records, request, validator, keep),
         }
     }
 
-    /// Accepts a set that is proved, and in which no producer has a say.
+    /// Appends a set at once where that can be; `keep` comes back where it cannot.
     #[inline(always)]
-    fn accept_plain<'a>(
-        &self,
+    fn append_proved<'a, E, K: FnOnce(&Stored<'_>, &PartitionState) -> Result<(), E>>(
+        &mut self,
         records: &'a [u8],
         request: &AppendRequest<'_>,
         validator: &mut Validator,
-    ) -> Result<Accepted<'a>, NotPlain<'a>> {
+        keep: K,
+    ) -> Result<Result<Verdict<'a>, (Rest<'a>, K)>, E> {
         let set = self.request_of(request);
-        let accepted =
-            validator.accept(records, &self.settings.config, &set).map_err(NotPlain::Unproved)?;
+        let accepted = match validator.accept(records, &self.settings.config, &set) {
+            Ok(accepted) => accepted,
+            Err(refused) => return Ok(Err((Rest::Unproved(refused), keep))),
+        };
         if accepted.stored.header().is_some_and(|header| !header.has_producer_id()) {
-            Ok(accepted)
+            keep(&accepted.stored, &self.state)?;
         } else {
-            Err(NotPlain::OfProducer(accepted))
+            // Not the verdict's own: that would be in memory then, for those without a producer too.
+            let stored = accepted.stored.clone();
+            if let Some(keep) = self.append_next(&stored, request.origin, keep)? {
+                return Ok(Err((Rest::Accepted(accepted), keep)));
+            }
         }
-    }
-
-    /// Appends what is accepted, once it is in the log and its producer has taken note of it.
-    #[inline(always)]
-    fn append_accepted<'a>(
-        &mut self,
-        accepted: Accepted<'a>,
-        set_bytes: usize,
-        request: &AppendRequest<'_>,
-    ) -> Verdict<'a> {
         self.state.end_at(accepted.last_offset.saturating_add(1));
-        self.count_accepted(&accepted, set_bytes);
-        Verdict::accepted(accepted, set_bytes, &self.request_of(request))
+        self.count_accepted(&accepted, records.len());
+        Ok(Ok(Verdict::accepted(accepted, records.len(), &set)))
     }
 
-    /// Out of line: it would cost the others.
+    /// Appends what follows on its producer's last batch; of another `keep` comes back. Out of line, as
+    /// the rest: it would cost the others.
+    #[inline(never)]
+    fn append_next<E, K: FnOnce(&Stored<'_>, &PartitionState) -> Result<(), E>>(
+        &mut self,
+        stored: &Stored<'_>,
+        origin: Origin,
+        keep: K,
+    ) -> Result<Option<K>, E> {
+        let Some(batch) = self.state.next_batch(stored, origin) else { return Ok(Some(keep)) };
+        keep(stored, &self.state)?;
+        self.state.append_next(&batch);
+        Ok(None)
+    }
+
     #[inline(never)]
     fn append_rest_to<'a, E>(
         &mut self,
-        rest: NotPlain<'a>,
+        rest: Rest<'a>,
         records: &'a [u8],
         request: &AppendRequest<'_>,
         validator: &mut Validator,
         keep: impl FnOnce(&Stored<'_>, &PartitionState) -> Result<(), E>,
     ) -> Result<Verdict<'a>, E> {
+        let set = self.request_of(request);
         let verdict = match rest {
-            NotPlain::OfProducer(accepted) => {
-                // Nearly always what follows on its last one.
-                if let Some(batch) = self.state.next_batch(&accepted.stored, request.origin) {
-                    keep(&accepted.stored, &self.state)?;
-                    self.state.append_next(&batch);
-                    return Ok(self.append_accepted(accepted, records.len(), request));
-                }
-                Verdict::accepted(accepted, records.len(), &self.request_of(request))
-            }
-            NotPlain::Unproved(refused) => {
-                let (set, config) = (self.request_of(request), &self.settings.config);
-                validator.validate_by_stages(records, config, &set, refused)
+            Rest::Accepted(accepted) => Verdict::accepted(accepted, records.len(), &set),
+            Rest::Unproved(refused) => {
+                validator.validate_by_stages(records, &self.settings.config, &set, refused)
             }
         };
         self.append_judged(verdict, request, validator, keep)

@@ -60,9 +60,7 @@ mod verdict;
 
 pub use config::{CompressionType, ConfigError, TopicConfig};
 pub use gate::check_request;
-pub use leader::{
-    AppendRequest, EndTransaction, Leader, LeaderSettings, NotPlain, UnknownProducer,
-};
+pub use leader::{AppendRequest, EndTransaction, Leader, LeaderSettings, Rest, UnknownProducer};
 pub use metrics::Metrics;
 pub use profiles::{Difference, Profile};
 pub use reason::Reason;

@@ -136,7 +136,7 @@ impl Leader {
         let decide = |validator: &mut Validator| {
             let mut engine = self.engine(py);
             // A verdict is made where it is known what it is like, and is not copied on its way out.
-            let made = match engine.append_plain(bytes, request, validator) {
+            let made = match engine.append_at_once(bytes, request, validator) {
                 Ok(verdict) => {
                     drop(engine);
                     Bound::new(py, Verdict::new(py, data(), verdict.into()))
