@@ -1,10 +1,12 @@
 """Every example runs, warnings included, and prints what its README says it shows."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.clusters import SETTINGS
 
 EXPECTED = {
     "read_segment.py": ["35 batches, compressed with lz4, none", "85 records", "offsets 0 to 84"],
@@ -64,7 +66,13 @@ def test_the_example_runs_and_shows_what_it_promises(root: Path, name: str) -> N
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(ON_SPARK))
-def test_the_example_on_spark_shows_what_it_promises(root: Path, name: str) -> None:
+def test_the_example_on_spark_shows_what_it_promises(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    # Where a user configures Spark for all programs: what an example sets itself comes before it.
+    defaults = "".join(f"{name} {value}\n" for name, value in SETTINGS.items())
+    (tmp_path / "spark-defaults.conf").write_text(defaults)
+    monkeypatch.setenv("SPARK_CONF_DIR", os.fspath(tmp_path))
     result = run(root, name)
     # Spark logs to standard error.
     assert result.returncode == 0, result.stderr
