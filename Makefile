@@ -37,7 +37,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all build-of-tests test-of-spark test-of-history test-of-docstrings test-of-python test-spark spark-of-tables test-tables simulate hostile kills client-on-kafka power-cuts vectors check build develop wheel wheels musl-python licences deny docs bench bench-growth bench-scaling bench-java bench-spark bench-kafka bench-broker bench-client bench-output bench-failures \
+.PHONY: help demo test test-all build-of-tests test-of-spark test-of-history test-of-docstrings test-of-python test-spark spark-of-tables test-tables simulate hostile kills client-on-kafka power-cuts vectors check check-of-rust check-of-python build develop wheel wheels musl-python licences deny docs bench bench-growth bench-scaling bench-java bench-spark bench-kafka bench-broker bench-client bench-output bench-failures \
 	bench-guard count-instructions bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
@@ -117,10 +117,14 @@ power-cuts: $(VENV)/.engine $(VENV)/.dev ## power cuts under a broker whose writ
 vectors: $(VENV)/.engine $(VENV)/.dev ## Kafka's own answers, a table by class: DIR=../shared/vectors
 	PYTHONPATH=tests $(BIN)/python -m support.vectors $(DIR)
 
-check: $(VENV)/.engine $(VENV)/.dev ## formatters, linters, types, import rules, tidiness
+check: check-of-rust check-of-python ## formatters, linters, types, import rules, tidiness
+
+check-of-rust:
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+
+check-of-python: $(VENV)/.engine $(VENV)/.dev
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
@@ -219,13 +223,12 @@ mutants-rust: ## of the crates that hold Kafka's rules: ONLY=rust/ottla-log/src/
 mutants-python: $(VENV)/.engine $(VENV)/.dev ## in Python: ONLY=python/ottla/logs COUNT=50
 	PYTHONPATH=tests $(BIN)/python -m support.mutants $(ONLY) $(if $(COUNT),--count $(COUNT))
 
-# Two at a time: unpacking Spark, linking an extension as a whole and checking types take one core each.
+# Side by side: packages come over the network, and linking an extension as a whole takes one core, as checking types does.
 ci: ## what .ci/run calls
-	$(MAKE) $(TWO_BY_TWO) $(VENV)/.dev spark-of-tables
-	$(MAKE) $(TWO_BY_TWO) $(VENV)/.release build-of-tests
+	$(MAKE) --jobs 3 --output-sync=target $(VENV)/.dev spark-of-tables build-of-tests
+	$(MAKE) --jobs 3 --output-sync=target $(VENV)/.release dist/.built check-of-rust
 	@$(BIN)/python -m benches.machine
-	$(MAKE) $(TWO_BY_TWO) dist/.built check
-	$(MAKE) test-all ALSO="test-tables count-instructions" TABLES="tables and not slow"
+	$(MAKE) test-all ALSO="test-tables count-instructions check-of-python" TABLES="tables and not slow"
 	$(MAKE) bench-guard ONLY=ratios
 	@if command -v cargo-deny >/dev/null; then $(MAKE) deny; \
 		else echo "cargo-deny is missing: tests/packaging/test_crates.py alone held crates to deny.toml"; fi

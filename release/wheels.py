@@ -171,6 +171,8 @@ def environment(*variables: str) -> dict[str, str]:
         "PATH": os.pathsep.join((str(programs), os.environ["PATH"])),
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(rust),
         "CFLAGS": " ".join(c) if sys.platform != "win32" else "",
+        # Of its own, so that no other build is waited for.
+        "CARGO_TARGET_DIR": str(built / "wheels"),
         "ZIG_GLOBAL_CACHE_DIR": str(built / "zig"),
         "CARGO_ZIGBUILD_CACHE_DIR": str(built / "zigbuild"),
         **dict(variable.split("=", 1) for variable in variables),
