@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.clusters import SETTINGS
+from support.clusters import configured
 
 EXPECTED = {
     "read_segment.py": ["35 batches, compressed with lz4, none", "85 records", "offsets 0 to 84"],
@@ -66,20 +66,16 @@ def test_the_example_runs_and_shows_what_it_promises(root: Path, name: str) -> N
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(ON_SPARK))
-def test_the_example_on_spark_shows_what_it_promises(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    # Where a user configures Spark for all programs: what an example sets itself comes before it.
-    defaults = "".join(f"{name} {value}\n" for name, value in SETTINGS.items())
-    (tmp_path / "spark-defaults.conf").write_text(defaults)
-    monkeypatch.setenv("SPARK_CONF_DIR", os.fspath(tmp_path))
-    result = run(root, name)
+def test_the_example_on_spark_shows_what_it_promises(root: Path, tmp_path: Path, name: str) -> None:
+    result = run(root, name, **configured(tmp_path))
     # Spark logs to standard error.
     assert result.returncode == 0, result.stderr
     for expected in EXPECTED[name]:
         assert expected in result.stdout
 
 
-def run(root: Path, name: str, *options: str) -> subprocess.CompletedProcess[str]:
+def run(root: Path, name: str, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *options, str(root / "examples" / name)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | variables
+    )

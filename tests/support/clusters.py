@@ -85,6 +85,16 @@ def environment(python: str, directory: Path) -> dict[str, str]:
     }
 
 
+def configured(directory: Path) -> dict[str, str]:
+    """Return the variables of a user who configures Spark for all programs, as for sessions here.
+
+    What a program sets itself comes before it.
+    """
+    settings = "".join(f"{name} {value}\n" for name, value in SETTINGS.items())
+    (directory / "spark-defaults.conf").write_text(settings)
+    return {"SPARK_CONF_DIR": str(directory)}
+
+
 class Processes:
     """Spark's own programs, each started as a process and stopped by its handle."""
 

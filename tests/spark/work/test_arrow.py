@@ -1,10 +1,12 @@
 """Nothing of ours needs pandas, though PySpark's own methods ask for it."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.clusters import configured
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -25,6 +27,10 @@ def test_an_audit_needs_no_pandas_on_driver_and_workers(demo: Path, tmp_path: Pa
     paths = f"import os, sys; sys.path.insert(0, {str(tmp_path)!r})\n"
     paths += "os.environ['PYTHONPATH'] = os.pathsep.join(sys.path)\n"
     done = subprocess.run(
-        [sys.executable, "-c", paths + PROGRAM, demo], capture_output=True, text=True, check=False
+        [sys.executable, "-c", paths + PROGRAM, demo],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | configured(tmp_path),
     )
     assert done.stdout.split() == ["172", "0", "172", "0"], done.stderr
