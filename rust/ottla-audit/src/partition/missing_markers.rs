@@ -1,4 +1,4 @@
-//! Markers that are missing, and those that may have been where something else is wrong.
+//! Markers that seem missing, and may be what was found damaged.
 
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;

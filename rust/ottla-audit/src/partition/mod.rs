@@ -16,7 +16,7 @@
 //! | [`sequences`] | the sequences of one producer |
 //! | [`transactions`] | the transactions of one producer |
 //! | `producer_findings` | findings about producers and transactions |
-//! | `missing_markers` | which markers are missing, and which may have been damaged |
+//! | `missing_markers` | markers that seem missing, and may be what was found damaged |
 //! | `open_transactions` | transactions that are open at the end of the log |
 //! | [`gaps`] | offsets that consumers do not get |
 //! | `gap_list` | all of them, and the causes of those that are findings |
